@@ -1,0 +1,1 @@
+"""The daemon that runs a hub's commands on this machine."""

@@ -1,0 +1,1 @@
+"""The protocol between a hub and a device: pure, role-blind, standard library only."""

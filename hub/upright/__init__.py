@@ -1,0 +1,1 @@
+"""Upright: an always-on agent hub."""

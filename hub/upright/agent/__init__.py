@@ -1,0 +1,1 @@
+"""The loop's shell: turn runner, tools, router, worker."""

@@ -1,0 +1,1 @@
+"""The pure core: state machines as tables, no I/O, no clock, no ids."""

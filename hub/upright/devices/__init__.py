@@ -1,0 +1,1 @@
+"""Devices: pairing, links, command dispatch, output spool."""

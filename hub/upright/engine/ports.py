@@ -1,0 +1,167 @@
+"""Ports: what the engine and the agent ask of the world, as Protocols; wired in compose.
+
+The database holds the truth. Whatever is called a hint here may be lost or doubled without harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from upright.core.ids import DeviceId, SessionId
+from upright.core.transcript import Message, ToolCall, ToolSpec
+
+
+class Clock(Protocol):
+    """The time, and the only way to wait for it."""
+
+    def now(self) -> datetime:
+        """Return the wall clock, aware, UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+        ...
+
+    async def sleep(self, delay_s: float) -> None:
+        """Wait."""
+        ...
+
+
+class IdSource(Protocol):
+    """Makes unique ids that sort by time."""
+
+    def new(self, kind: str) -> str:
+        """Return ``<prefix>_<26 letters>``; *kind* is a key of ``core.ids.PREFIXES``."""
+        ...
+
+
+# ------------------------------------------------------------------ the model
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest:
+    """One model call. ``role`` picks the model (``router``, ``worker``); ``session`` is stable.
+
+    Messages are sent in this order and never changed: the prompt of a session's next request
+    starts with the bytes of this one.
+    """
+
+    role: str
+    session: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a call used, in tokens; ``cached`` is the part of ``input`` read from a cache."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatReply:
+    """What the model said: text, tool calls, or both; every call has an id unique in the session.
+
+    ``cost_usd_micros`` is None when the price isn't known. ``attempts`` counts the HTTP tries.
+    """
+
+    model: str
+    text: str
+    calls: tuple[ToolCall, ...]
+    usage: Usage
+    first_byte_s: float
+    seconds: float
+    cost_usd_micros: int | None = None
+    attempts: int = 1
+
+
+class ModelError(Exception):
+    """The model gave no answer that can be used."""
+
+    code = "model.failed"
+
+
+class ModelUnavailableError(ModelError):
+    """The model can't be reached, is overloaded or broke off; try later."""
+
+    code = "model.unavailable"
+
+    def __init__(self, reason: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+
+class ModelAuthError(ModelError):
+    """The model's service refuses the key, or the bill; a person must act."""
+
+    code = "model.auth"
+
+
+class ModelRequestError(ModelError):
+    """The model's service refuses the request itself; the same request won't work later."""
+
+    code = "model.request"
+
+
+class ChatModel(Protocol):
+    """A model behind a streamed chat endpoint."""
+
+    async def complete(self, request: ChatRequest, on_first_byte: Callable[[], None]) -> ChatReply:
+        """Return the whole reply; cancelling the call closes the stream at once.
+
+        Raises:
+            ModelUnavailableError: after its own bounded tries.
+            ModelAuthError: the key or the bill.
+            ModelRequestError: the request.
+        """
+        ...
+
+
+# ------------------------------------------------------------------ what performs effects
+class Devices(Protocol):
+    """The links to devices; commands, their cancels and their input are rows."""
+
+    def hint(self, devices: Collection[DeviceId]) -> None:
+        """Say that these devices may have something to be sent."""
+        ...
+
+    def online(self) -> frozenset[DeviceId]:
+        """Return the devices with a live link to this hub."""
+        ...
+
+
+class Outward(Protocol):
+    """Performs what is in the outbox."""
+
+    def hint(self) -> None:
+        """Say that the outbox may hold something that is due."""
+        ...
+
+
+# ------------------------------------------------------------------ who runs next
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to write to one session: every commit checks ``epoch`` (B8.5)."""
+
+    session: SessionId
+    epoch: int
+
+
+Handler = Callable[[Lease], Awaitable[None]]
+
+
+class Engine(Protocol):
+    """Claims sessions that are ready, one turn at a time each."""
+
+    def hint(self, sessions: Collection[SessionId]) -> None:
+        """Say that these sessions may have something to do."""
+        ...
+
+    async def run(self, handle: Handler) -> None:
+        """Claim, renew, hand over; until cancelled, and then let running steps end."""
+        ...

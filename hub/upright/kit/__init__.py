@@ -1,0 +1,1 @@
+"""For connectors: what several of them need."""

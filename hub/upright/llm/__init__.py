@@ -1,0 +1,1 @@
+"""Model access: the only importer of openai."""

@@ -1,0 +1,1 @@
+"""Outward: performs outbox items and keeps receipts."""

@@ -1,0 +1,1 @@
+"""The plugin door from the inside: loading and connector life cycle."""

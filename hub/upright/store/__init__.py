@@ -1,0 +1,1 @@
+"""The store: the only rows, named queries, one transaction a step."""

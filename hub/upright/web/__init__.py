@@ -1,0 +1,1 @@
+"""HTTP: hooks, device endpoint, JSON API, events stream."""

@@ -1,0 +1,1 @@
+"""GitHub: webhooks in, comments out."""
