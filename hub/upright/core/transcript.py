@@ -77,9 +77,7 @@ def decode(text: str) -> Message:
 def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     """Return the calls without a tool message yet, in the order in which they were made."""
     answered = {message.call_id for message in messages if message.role is Role.TOOL}
-    return tuple(
-        call for message in messages for call in message.calls if call.id not in answered
-    )
+    return tuple(call for message in messages for call in message.calls if call.id not in answered)
 
 
 def check(messages: Iterable[Message]) -> None:

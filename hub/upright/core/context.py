@@ -1,0 +1,125 @@
+"""Context: what the model is shown of a trigger, a job or a work item; foreign text can't escape.
+
+Text from outside stands in a block as JSON whose ``<`` and ``>`` are escaped, so that nothing in
+it can close the block or imitate another (B14.1). Headers are made of ids and enums only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from upright.core.mandate import Trust, instructs
+from upright.core.trigger import StoredTrigger
+from upright.core.work import WorkItem
+
+TRIGGER_CAP_BYTES: Final = 2 * 1024
+BATCH_CAP_BYTES: Final = 12 * 1024
+
+
+def escaped(value: Any) -> str:
+    """Write JSON that holds no angle bracket, so that it can stand inside a block."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def block(label: str, trust: Trust, value: Any) -> str:
+    """Wrap material: what it is, how far it is trusted, and the JSON of it."""
+    return f'<material of="{label}" trust="{trust.label}">\n{escaped(value)}\n</material>'
+
+
+def cut(text: str, cap_bytes: int, *, where: str) -> str:
+    """Cut *text* to *cap_bytes* of UTF-8 at a character, the notice inside the cap (B7.3)."""
+    raw = text.encode()
+    if len(raw) <= cap_bytes:
+        return text
+    notice = f" […cut: {len(raw)} bytes in all; read({where!r}) has the rest]"
+    room = max(cap_bytes - len(notice.encode()), 0)
+    return raw[:room].decode(errors="ignore") + notice
+
+
+def trigger_body(stored: StoredTrigger, cap_bytes: int = TRIGGER_CAP_BYTES) -> dict[str, Any]:
+    """Return what the model reads of a trigger, in B7.2's order."""
+    trigger, context = stored.trigger, stored.trigger.context
+    code = context.code
+    body: dict[str, Any] = {"by": trigger.actor.name or trigger.actor.id}
+    if trigger.content.title:
+        body["title"] = cut(trigger.content.title, 200, where=stored.id)
+    if code is not None:
+        known = {"repository": code.repository, "sha": code.sha, "branch": code.branch}
+        body["code"] = {key: value for key, value in known.items() if value}
+        if code.number is not None:
+            body["code"]["number"] = code.number
+        if code.fork:
+            body["code"]["fork"] = True
+    if context.facts:
+        body["facts"] = dict(context.facts)
+    if context.edit_of:
+        body["edit_of"] = context.edit_of
+    if context.links:
+        body["links"] = list(context.links[:5])
+    body["text"] = cut(trigger.content.text, cap_bytes, where=stored.id)
+    return body
+
+
+def batch(triggers: Sequence[StoredTrigger]) -> str:
+    """Render what came, oldest first, numbered (B8.4), within the batch's cap."""
+    room = max(BATCH_CAP_BYTES // max(len(triggers), 1), 256)
+    cap = min(TRIGGER_CAP_BYTES, room)
+    parts = []
+    for number, stored in enumerate(triggers, start=1):
+        actor = stored.trigger.actor
+        role = "instruction" if instructs(actor.kind) else "material"
+        parts.append(
+            f"[{number} of {len(triggers)}] trigger {stored.id} kind={stored.trigger.kind}"
+            f" channel={stored.trigger.channel} actor={actor.kind} role={role}"
+            f" thread={stored.thread}\n" + block(stored.id, stored.trust, trigger_body(stored, cap))
+        )
+    return "\n\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a worker may work: the device, its checkout, and a worktree of the worker's own."""
+
+    device: str
+    workspace: str
+    worktree: str
+    branch: str
+
+
+def work_card(item: WorkItem, place: Place | None, *, hint: str = "") -> str:
+    """Render the card that a wake begins with (B11.10). *hint* says what is missing, if anything.
+
+    The goal and the criteria were written by the router's model from what it read: they are
+    escaped like all text.
+    """
+    card: dict[str, Any] = {
+        "item": item.id,
+        "goal": item.goal,
+        "criteria": list(item.criteria),
+        "state": item.state.value,
+        "plan": [{"text": step.text, "done": step.done} for step in item.plan],
+    }
+    if item.reason:
+        card["stopped_because"] = item.reason
+    if item.code is not None:
+        code = item.code
+        card["code"] = {
+            "repository": code.repository,
+            "sha": code.sha,
+            "branch": code.branch,
+            "number": code.number,
+        }
+    if place is not None:
+        card["place"] = {
+            "device": place.device,
+            "workspace": place.workspace,
+            "worktree": place.worktree,
+            "branch": place.branch,
+        }
+    if hint:
+        card["note"] = hint
+    return f"<card>\n{escaped(card)}\n</card>"

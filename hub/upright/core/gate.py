@@ -1,0 +1,161 @@
+"""Gate: the fast path. A pure function of (rules, trigger); no model is asked (B3)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from upright.api import ActorKind, Address, Trigger
+from upright.core.trigger import Origin
+
+
+class Verdict(StrEnum):
+    """What a rule says of a trigger."""
+
+    EXPLICIT = "explicit"
+    CANDIDATE = "candidate"
+    IGNORE = "ignore"
+
+
+class Mode(StrEnum):
+    """What a source may bring at all."""
+
+    EXPLICIT_ONLY = "explicit_only"
+    CANDIDATES = "candidates"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule: every field that is given must match; an empty field matches anything.
+
+    ``kinds`` and ``scopes`` are globs (``*`` and ``?``), over the trigger's kind and over its
+    repository. ``facts`` are (name, glob) pairs. ``text`` is searched, without case.
+    """
+
+    name: str
+    verdict: Verdict
+    sources: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    actor_kinds: tuple[ActorKind, ...] = ()
+    actors: tuple[str, ...] = ()
+    addresses: tuple[Address, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    listed_bots: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Rules in their order, under a version; ``modes`` holds (source, mode) pairs."""
+
+    version: str
+    rules: tuple[Rule, ...]
+    modes: tuple[tuple[str, Mode], ...] = ()
+
+    def mode(self, source: str) -> Mode:
+        """Return a source's mode; candidates is the default."""
+        return dict(self.modes).get(source, Mode.CANDIDATES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A verdict, the rule that made it and why, and the version of the rules."""
+
+    verdict: Verdict
+    rule: str
+    reason: str
+    version: str
+
+
+DEFAULT_RULES: Final = (
+    Rule(name="own output", verdict=Verdict.IGNORE, actor_kinds=(ActorKind.SELF,)),
+    Rule(
+        name="CI under way",
+        verdict=Verdict.IGNORE,
+        kinds=("ci.queued", "ci.started"),
+    ),
+    Rule(
+        name="unknown bot",
+        verdict=Verdict.IGNORE,
+        actor_kinds=(ActorKind.BOT,),
+        listed_bots=False,
+    ),
+    Rule(
+        name="spoken to by one of us",
+        verdict=Verdict.EXPLICIT,
+        actor_kinds=(ActorKind.OPERATOR, ActorKind.MEMBER),
+        addresses=(Address.DIRECT, Address.MENTION),
+    ),
+    Rule(
+        name="the operator speaks",
+        verdict=Verdict.EXPLICIT,
+        kinds=("operator.*",),
+        actor_kinds=(ActorKind.OPERATOR,),
+    ),
+    Rule(
+        name="a stranger",
+        verdict=Verdict.CANDIDATE,
+        actor_kinds=(ActorKind.STRANGER, ActorKind.CONTACT),
+        addresses=(Address.DIRECT, Address.MENTION),
+    ),
+)
+"""What holds behind the rules of the configuration."""
+
+
+@lru_cache(maxsize=1024)
+def _glob(pattern: str) -> re.Pattern[str]:
+    parts = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern)
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def _any_glob(patterns: tuple[str, ...], value: str) -> bool:
+    return not patterns or any(_glob(pattern).fullmatch(value) for pattern in patterns)
+
+
+def _one_of(wanted: tuple[object, ...], value: object) -> bool:
+    return not wanted or value in wanted
+
+
+def matches(rule: Rule, source: str, trigger: Trigger, origin: Origin) -> bool:
+    """Say whether every given field of *rule* matches."""
+    facts = dict(trigger.context.facts)
+    code = trigger.context.code
+    said = f"{trigger.content.title}\n{trigger.content.text}".lower()
+    return all(
+        (
+            _one_of(rule.sources, source),
+            _any_glob(rule.kinds, trigger.kind),
+            _any_glob(rule.scopes, code.repository if code else ""),
+            _one_of(rule.actor_kinds, origin.actor.kind),
+            _one_of(rule.actors, origin.actor.id),
+            _one_of(rule.addresses, trigger.context.address),
+            rule.listed_bots is None or rule.listed_bots == origin.listed,
+            all(name in facts and _any_glob((glob,), facts[name]) for name, glob in rule.facts),
+            rule.text.lower() in said,
+        )
+    )
+
+
+def judge(rules: Rules, source: str, trigger: Trigger, origin: Origin) -> Judgement:
+    """Judge a trigger: the source's mode, then the first rule that matches, then *candidate*."""
+    mode = rules.mode(source)
+    if mode is Mode.OFF:
+        return _judgement(rules, Verdict.IGNORE, "mode off", "the source is switched off")
+    verdict, name, reason = Verdict.CANDIDATE, "default", "no rule matched"
+    for rule in rules.rules:
+        if matches(rule, source, trigger, origin):
+            verdict, name = rule.verdict, rule.name
+            reason = f"{trigger.kind} by {origin.actor.kind} {origin.actor.id}"
+            break
+    if verdict is Verdict.CANDIDATE and mode is Mode.EXPLICIT_ONLY:
+        verdict, reason = Verdict.IGNORE, f"{reason}; the source takes explicit triggers only"
+    return _judgement(rules, verdict, name, reason)
+
+
+def _judgement(rules: Rules, verdict: Verdict, name: str, reason: str) -> Judgement:
+    return Judgement(verdict=verdict, rule=name, reason=reason, version=rules.version)

@@ -1,0 +1,56 @@
+"""Requests to a person: pairings, approvals, questions; the first human answer wins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from upright.core.machine import move
+
+
+class RequestKind(StrEnum):
+    """What a person is asked for."""
+
+    PAIRING = "pairing"
+    APPROVAL = "approval"
+    QUESTION = "question"
+
+
+class RequestState(StrEnum):
+    """The states of a request; all but ASKED are terminal. Expiry is never a yes."""
+
+    ASKED = "asked"
+    ANSWERED = "answered"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An authenticated person answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """Nobody answered in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The answer is not needed any more."""
+
+
+RequestEvent = Answered | TimePassed | Withdrawn
+
+TRANSITIONS: Final[Mapping[tuple[RequestState, type], RequestState]] = {
+    (RequestState.ASKED, Answered): RequestState.ANSWERED,
+    (RequestState.ASKED, TimePassed): RequestState.EXPIRED,
+    (RequestState.ASKED, Withdrawn): RequestState.WITHDRAWN,
+}
+
+
+def step(state: RequestState, event: RequestEvent) -> RequestState:
+    """Move a request; IllegalMoveError once it is settled."""
+    return move(TRANSITIONS, state, event)

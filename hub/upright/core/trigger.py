@@ -1,0 +1,90 @@
+"""Trigger: the structured event as the hub stores it, with origin and authority fixed at intake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from upright.api import Actor, ActorKind, Trigger
+from upright.core.ids import ThreadId, TriggerId
+from upright.core.mandate import Trust, trust_of
+
+
+class Disposition(StrEnum):
+    """What became of a trigger: exactly one, with a reason."""
+
+    IGNORED = "ignored"
+    JOINED = "joined"  # context for its subscribers, without a wake
+    STARTED = "started"  # handed to the router
+    WOKE = "woke"  # passed through to its subscribers
+    HELD = "held"  # kept for a person
+    QUARANTINED = "quarantined"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """A person of the configuration: one kind, and their ids over all sources."""
+
+    name: str
+    kind: ActorKind
+    ids: frozenset[str]  # "source:id", or "*:id" in every source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """The identity map (B6.11) and the bots that the configuration lists."""
+
+    by_id: Mapping[str, Person] = field(default_factory=dict)
+    bots: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, persons: tuple[Person, ...], bots: frozenset[str] = frozenset()) -> People:
+        """Index *persons* by each of their ids."""
+        return cls(by_id={key: person for person in persons for key in person.ids}, bots=bots)
+
+    def person(self, source: str, actor_id: str) -> Person | None:
+        """Find who has this id in this source."""
+        return self.by_id.get(f"{source}:{actor_id}") or self.by_id.get(f"*:{actor_id}")
+
+    def lists_bot(self, source: str, actor_id: str) -> bool:
+        """Say whether the configuration lists this bot."""
+        return bool({f"{source}:{actor_id}", f"*:{actor_id}"} & self.bots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who acted, as configuration says, and how far that is trusted."""
+
+    actor: Actor
+    trust: Trust
+    listed: bool
+
+
+def origin(trigger: Trigger, source: str, people: People) -> Origin:
+    """Fix a trigger's origin: what configuration knows of the id; never what the text says.
+
+    A connector's SELF and SYSTEM stand; a bot stays a bot, listed or not; a stranger becomes what
+    the identity map knows.
+    """
+    actor = trigger.actor
+    person = people.person(source, actor.id)
+    listed = actor.kind is ActorKind.BOT and people.lists_bot(source, actor.id)
+    if actor.kind is ActorKind.STRANGER and person is not None:
+        actor = replace(actor, kind=person.kind)
+    if actor.kind in {ActorKind.OPERATOR, ActorKind.MEMBER, ActorKind.CONTACT} and person is None:
+        actor = replace(actor, kind=ActorKind.STRANGER)  # a connector can't promote anybody
+    return Origin(actor=actor, trust=trust_of(actor.kind, listed=listed), listed=listed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTrigger:
+    """A trigger with its id, its thread and its origin; ``received_at_ms`` is epoch, UTC."""
+
+    id: TriggerId
+    source: str
+    thread: ThreadId
+    trigger: Trigger
+    trust: Trust
+    received_at_ms: int
+    payload: str = ""  # where the raw bytes are kept

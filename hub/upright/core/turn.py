@@ -1,0 +1,140 @@
+"""Turn: what a session does next, decided from what is stored and nothing else (B8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from upright.core.transcript import Message, Role, ToolCall, unanswered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of one turn; reaching one stops it at a safe point, with the reason."""
+
+    max_steps: int = 60
+    max_same_results: int = 3
+    max_nudges: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What the decision needs.
+
+    ``started`` maps a call that has begun a job to whether the job must still be awaited.
+    ``settled`` says that the turn may rest: the work item waits, is over, or there is none.
+    ``results`` maps an answered call to a digest of its result, ids and times left out.
+    """
+
+    messages: Sequence[Message]
+    inbox: int
+    steps: int
+    nudges: int
+    settled: bool
+    started: Mapping[str, bool]
+    results: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeInbox:
+    """Append what has come, as one batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Ask the model for the next step."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCall:
+    """Run one tool call."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitJobs:
+    """Wait a bounded time for the jobs of these calls; then write the result or a placeholder."""
+
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Tell the model that the item neither waits nor is done (B8.7)."""
+
+
+class Ending(StrEnum):
+    """How a turn ends."""
+
+    REST = "rest"
+    UNSETTLED = "unsettled"  # nothing would wake it: a person is asked
+    NO_PROGRESS = "no_progress"
+    TOO_LONG = "too_long"
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """End the turn."""
+
+    ending: Ending
+
+
+Action = TakeInbox | CallModel | RunCall | AwaitJobs | Nudge | Rest
+
+
+def next_action(view: View, limits: Limits) -> Action:
+    """Decide what to do next; every point between two actions is a commit.
+
+    Calls come first, in their order; all are begun before any job is awaited. The inbox is taken
+    at safe points only, thus when no call is open.
+    """
+    open_calls = unanswered(view.messages)
+    for call in open_calls:
+        if call.id not in view.started:
+            return RunCall(call)
+    if open_calls:
+        return AwaitJobs(open_calls)
+    return TakeInbox() if view.inbox else _go_on(view, limits)
+
+
+def _go_on(view: View, limits: Limits) -> Action:
+    if stuck(view, limits.max_same_results):
+        return Rest(Ending.NO_PROGRESS)
+    if _ended(view.messages) or (view.settled and _last_role(view.messages) is Role.TOOL):
+        return _rest(view, limits)
+    if view.steps >= limits.max_steps:
+        return Rest(Ending.TOO_LONG)
+    return CallModel()
+
+
+def _rest(view: View, limits: Limits) -> Action:
+    if view.settled:
+        return Rest(Ending.REST)
+    if view.nudges < limits.max_nudges:
+        return Nudge()
+    return Rest(Ending.UNSETTLED)
+
+
+def _last_role(messages: Sequence[Message]) -> Role | None:
+    return messages[-1].role if messages else None
+
+
+def _ended(messages: Sequence[Message]) -> bool:
+    """Say whether the model spoke last and called nothing, or nothing was said to it yet."""
+    if not messages or messages[-1].role is Role.SYSTEM:
+        return True
+    return messages[-1].role is Role.ASSISTANT and not messages[-1].calls
+
+
+def stuck(view: View, times: int) -> bool:
+    """Say whether the same (tool, arguments, result) came *times* in a row at the end (B10.4)."""
+    done = [
+        (call.name, call.arguments, view.results[call.id])
+        for message in view.messages
+        for call in message.calls
+        if call.id in view.results
+    ]
+    last = done[-times:]
+    return len(last) == times and len(set(last)) == 1 and _last_role(view.messages) is Role.TOOL
