@@ -84,7 +84,7 @@ class Commands(Protocol):
         ...
 
     async def read(self, command_id: str, stream: Stream, offset: int, max_bytes: int) -> Piece:
-        """Return what the stream holds from *offset* on; an empty piece when there is no more yet."""
+        """Return what the stream holds from *offset* on; empty when there is no more yet."""
         ...
 
     async def output_ack(self, command_id: str, stream: Stream, offset: int) -> None:

@@ -47,6 +47,11 @@ def from_plain(kind: type[T], value: object) -> T:
     return _dataclass(kind, value, kind.__name__)
 
 
+def is_unicode(text: str) -> bool:
+    """Say whether a text can be encoded; JSON can smuggle in half of a surrogate pair."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 @cache
 def _shape(kind: Callable[..., object]) -> tuple[tuple[str, object, bool], ...]:
     """Return name, type and "must be given" of each field."""
@@ -106,6 +111,8 @@ def _scalar(hint: type, value: object, at: str) -> object:
         raise FrameError(at=at, expected=hint.__name__)
     if isinstance(value, int) and abs(value) > MAX_INT:
         raise FrameError(at=at, expected="a number of 64 bits")
+    if isinstance(value, str) and not is_unicode(value):
+        raise FrameError(at=at, expected="whole characters")
     return value
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from upright_wire.errors import SpecError
-from upright_wire.plain import to_plain
+from upright_wire.plain import is_unicode, to_plain
 
 MAX_SPEC_BYTES: Final = 48 * 1024  # an exec frame of 64 KiB holds it with room to spare
 MAX_STDIN_BYTES: Final = 16 * 1024 * 1024
@@ -97,7 +97,7 @@ class Spec:
             ("cwd", _ABSOLUTE.match(self.cwd) is not None),
             ("env", all(_ENV_NAME.fullmatch(name) for name in names)),
             ("env", len(set(names)) == len(names)),
-            ("text", all(_sound(text) for text in texts)),
+            ("text", all("\0" not in text and is_unicode(text) for text in texts)),
             ("stdin", self.stdin is None or _stdin_is_sound(self.stdin)),
             ("timeout_ms", 0 < self.timeout_ms <= MAX_TIMEOUT_MS),
             ("grace_ms", 0 <= self.cancel.grace_ms <= MAX_GRACE_MS),
@@ -122,8 +122,3 @@ def is_digest(text: str) -> bool:
 
 def _stdin_is_sound(stdin: Stdin) -> bool:
     return 0 <= stdin.bytes <= MAX_STDIN_BYTES and is_digest(stdin.sha256)
-
-
-def _sound(text: str) -> bool:
-    """Say whether a text can be handed to a system call: no NUL, no half of a surrogate pair."""
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
