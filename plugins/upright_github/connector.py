@@ -1,0 +1,150 @@
+"""The connector of one GitHub source."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from upright.api import (
+    Capabilities,
+    ConnectorAuthFailedError,
+    ConnectorContext,
+    ConnectorNotReadyError,
+    Effect,
+    InboundRequest,
+    Probe,
+    Receipt,
+    Secret,
+    Trigger,
+)
+from upright_github.client import Answer, GitHubClient, LostError, NotSentError
+from upright_github.comments import MAX_BODY_CHARS, MAX_PARTS
+from upright_github.event import Identity
+from upright_github.sender import CommentSender
+from upright_github.settings import GitHubSettings
+from upright_github.translate import translate
+from upright_github.webhook import open_delivery
+
+MAX_SKEW_S: Final = 60.0  # more than this, and tokens of GitHub Apps begin to fail
+
+
+class GitHubConnector:
+    """One source: a webhook secret, a token, an API address."""
+
+    def __init__(self, source: str, settings: GitHubSettings) -> None:
+        self._source = source
+        self._settings = settings
+        self._me = Identity(login=settings.bot_login.strip(), app_id=settings.app_id)
+        self._only = frozenset(name.lower() for name in settings.repositories)
+        self._context: ConnectorContext | None = None
+        self._client: GitHubClient | None = None
+        self._sender: CommentSender | None = None
+        self._secret: Secret | None = None
+
+    async def validate(self) -> Probe:
+        """Sign in and look: is the token good, is it the bot's own, do the clocks agree?
+
+        Raises:
+            ConnectorAuthFailedError: the token is refused.
+            ConnectorNotReadyError: GitHub can't be reached, or a limit holds.
+        """
+        client, context = self._started()
+        try:
+            user = await client.get("/user")
+            # An App's installation token is nobody's: it has limits, and no user.
+            rest = await client.get("/rate_limit") if user.status == 403 else user
+        except (NotSentError, LostError) as error:
+            raise ConnectorNotReadyError(str(error)) from error
+        if rest.status == 401:
+            raise ConnectorAuthFailedError(rest.message)
+        if rest.status != 200 or not isinstance(rest.value, dict):
+            pause_s = rest.pause_s(context.now())
+            raise ConnectorNotReadyError(rest.message, retry_after_s=pause_s)
+        return self._probe(rest, _login(user), context.now())
+
+    def _probe(self, answer: Answer, login: str, now: datetime) -> Probe:
+        scopes = tuple(filter(None, answer.headers.get("x-oauth-scopes", "").split(", ")))
+        if login and not self._me.is_login(login, bot=False):
+            summary = f"bot_login is {self._me.login}, but the token belongs to {login}"
+            return Probe(ok=False, summary=summary, scopes=scopes)
+        skew_s = _skew_s(answer, now)
+        if skew_s > MAX_SKEW_S:
+            summary = f"This machine's clock and GitHub's are {skew_s:.0f} s apart"
+            return Probe(ok=False, summary=summary, scopes=scopes)
+        left = answer.headers.get("x-ratelimit-remaining", "?")
+        who = f"as {login}" if login else "as an App's installation"
+        return Probe(ok=True, summary=f"Signed in {who}, {left} calls left", scopes=scopes)
+
+    async def start(self, context: ConnectorContext) -> None:
+        """Resolve the secrets and make the client."""
+        self._secret = context.secret(self._settings.secret)
+        token = context.secret(self._settings.token)
+        self._context = context
+        self._client = GitHubClient(self._settings.api_url, token)
+        self._sender = CommentSender(self._client, self._me, context.now)
+
+    async def stop(self, timeout_s: float) -> None:
+        """Close the client; a call under way is cut."""
+        client, self._client, self._sender = self._client, None, None
+        self._secret = None
+        if client is not None:
+            async with asyncio.timeout(timeout_s):
+                await client.close()
+
+    async def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
+        """Yield nothing: what was missed can't be listed, as ``lists`` says."""
+        del since, until
+        missed: tuple[Trigger, ...] = ()
+        for trigger in missed:
+            yield trigger
+
+    async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
+        """Verify a webhook and translate it; ``ping`` and events we don't know make no trigger.
+
+        Raises:
+            TriggerRejectedError: 401, 413, 415 or 400, each with its code.
+            ConnectorNotReadyError: not started.
+        """
+        if self._secret is None:
+            raise ConnectorNotReadyError("The source is not started")
+        delivery = open_delivery(
+            request, self._secret, max_body_bytes=self._settings.max_body_bytes
+        )
+        return translate(delivery, source=self._source, me=self._me, only=self._only)
+
+    async def send(self, effect: Effect) -> Receipt:
+        """Post a comment once; see :class:`CommentSender` for what it raises."""
+        if self._sender is None:
+            raise ConnectorNotReadyError("The source is not started")
+        return await self._sender.send(effect)
+
+    def capabilities(self) -> Capabilities:
+        """Say what this connector can do."""
+        return Capabilities(
+            receives=True,
+            lists=False,
+            destinations=("comment",),
+            max_text_chars=MAX_BODY_CHARS * (MAX_PARTS - 1),
+            max_body_bytes=self._settings.max_body_bytes,
+        )
+
+    def _started(self) -> tuple[GitHubClient, ConnectorContext]:
+        if self._client is None or self._context is None:
+            raise ConnectorNotReadyError("The source is not started")
+        return self._client, self._context
+
+
+def _login(answer: Answer) -> str:
+    found = answer.value.get("login") if isinstance(answer.value, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _skew_s(answer: Answer, now: datetime) -> float:
+    try:
+        theirs = parsedate_to_datetime(answer.headers.get("date", ""))
+    except ValueError:
+        return 0.0
+    return abs((theirs - now).total_seconds()) if theirs.tzinfo else 0.0

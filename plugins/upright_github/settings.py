@@ -1,0 +1,46 @@
+"""Settings of one GitHub source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from upright.api import SecretRef
+
+DEFAULT_API_URL: Final = "https://api.github.com"
+MAX_BODY_BYTES: Final = 25 * 1024 * 1024  # GitHub's own cap on a webhook's payload
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitHubSettings:
+    """Keys of ``[sources.NAME]`` with ``connector = "github"``.
+
+    ``secret`` signs the webhooks, ``token`` speaks to the API. ``bot_login`` is the account that
+    the token belongs to (``my-bot`` or ``my-app[bot]``): what it does never triggers the agent,
+    and ``@my-bot`` speaks to it. ``repositories`` are full names (``acme/app``); none: all that
+    send. ``app_id`` is the numeric id of a GitHub App of our own; 0: none.
+
+    Raises:
+        ValueError: a value that can't work, named by its key.
+    """
+
+    secret: SecretRef
+    token: SecretRef
+    bot_login: str
+    api_url: str = DEFAULT_API_URL
+    repositories: tuple[str, ...] = ()
+    app_id: int = 0
+    max_body_bytes: int = MAX_BODY_BYTES
+
+    def __post_init__(self) -> None:
+        address = urlsplit(self.api_url)
+        if not address.hostname or address.scheme not in {"http", "https"}:
+            raise ValueError("api_url must be an address such as https://api.github.com")
+        if address.scheme == "http" and address.hostname not in _LOOPBACK:
+            raise ValueError("api_url must be https: the token would travel in clear")
+        if not self.bot_login.strip():
+            raise ValueError("bot_login must name the account that the token belongs to")
+        if self.max_body_bytes < 1:
+            raise ValueError("max_body_bytes must be 1 or more")

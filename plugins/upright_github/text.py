@@ -1,0 +1,78 @@
+"""Texts: whom a comment speaks to, and which other threads it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from upright_github.keys import Place
+
+MAX_RELATED: Final = 32
+MAX_EXCERPT_CHARS: Final = 8_000
+MAX_EXCERPT_LINES: Final = 200
+
+# What GitHub shows as code mentions nobody and links nothing.
+_CODE: Final = re.compile(r"^(```|~~~).*?(?:^\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_NUMBER: Final = re.compile(
+    r"(?<![\w/&#.-])(?P<repo>[\w-]{1,64}/[\w.-]{1,128})?#(?P<number>\d{1,9})(?![\w#])", re.ASCII
+)
+_URL: Final = re.compile(
+    r"https?://(?P<host>[\w.:-]{1,255})/(?P<repo>[\w-]{1,64}/[\w.-]{1,128})"
+    r"/(?:(?:issues|pull)/(?P<number>\d{1,9})|commit/(?P<sha>[0-9a-f]{40}))(?!\w)",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def login_of(name: str) -> str:
+    """Return a login as it is mentioned and compared: lower case, without ``[bot]``."""
+    return name.strip().removeprefix("@").lower().removesuffix("[bot]")
+
+
+def mentions(text: str, login: str) -> bool:
+    """Tell whether a text speaks to a login: ``@login`` outside code, no part of a longer word."""
+    wanted = re.escape(login_of(login))
+    pattern = rf"(?<![\w@/.`+-])@{wanted}(?:\[bot\])?(?![\w/-])"
+    return re.search(pattern, _CODE.sub(" ", text), re.IGNORECASE) is not None
+
+
+def related(text: str, place: Place, *, own: str) -> tuple[str, ...]:
+    """Return the keys of other threads of this host that a text names, in order, at most 32."""
+    keys: dict[str, None] = {}
+    for key in _named(_CODE.sub(" ", text), place):
+        if key != own:
+            keys[key] = None
+        if len(keys) == MAX_RELATED:
+            break
+    return tuple(keys)
+
+
+def _named(text: str, place: Place) -> Iterator[str]:
+    for hit in _URL.finditer(text):
+        if hit["host"].lower() != place.host:
+            continue
+        if hit["number"]:
+            yield place.elsewhere(hit["repo"], int(hit["number"]))
+        elif place.same(hit["repo"]):
+            yield place.sha(hit["sha"])
+    for hit in _NUMBER.finditer(_URL.sub(" ", text)):
+        yield place.elsewhere(hit["repo"] or place.repository, int(hit["number"]))
+
+
+def excerpt(text: str, *, where: str) -> str:
+    """Return the first whole lines of a long text, at most 200 lines and 8 000 characters.
+
+    What is left out is counted, and it is said where to read it. Only a first line that is too
+    long by itself is cut inside.
+    """
+    whole = text.strip()
+    kept, size = list[str](), 0
+    for line in whole.splitlines(keepends=True)[:MAX_EXCERPT_LINES]:
+        if kept and size + len(line) > MAX_EXCERPT_CHARS:
+            break
+        kept.append(line[:MAX_EXCERPT_CHARS])
+        size += len(kept[-1])
+    if size == len(whole):
+        return whole
+    head = "".join(kept).rstrip()
+    return f"{head}\n[{len(whole) - size} more characters: {where or 'see the payload'}]"
