@@ -1,0 +1,82 @@
+"""Errors of the store: one tree; the docstring is the message for people, ``code`` for machines."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class StoreError(Exception):
+    """The store refuses."""
+
+    code: ClassVar[str] = "store.error"
+
+
+class StoreUnavailableError(StoreError):
+    """The transaction was lost as a whole, or the store is closed; nothing of it is stored."""
+
+    code = "store.unavailable"
+
+    def __init__(self, *said: str) -> None:
+        super().__init__(": ".join(said))
+
+
+class StoreInUseError(StoreError):
+    """Another process has this file open, and only one may."""
+
+    code = "store.in_use"
+
+    def __init__(self, path: str, pid: int | None) -> None:
+        who = "another process" if pid is None else f"process {pid}"
+        super().__init__(f"{path} is in use by {who}; stop that hub first, or talk to it")
+        self.path = path
+        self.pid = pid
+
+
+class RevisionError(StoreError):
+    """The file's schema is not the one that this program knows.
+
+    ``found`` is None for a file without a schema, or no file at all. ``command`` sets it right;
+    it is empty when only a newer program can.
+    """
+
+    code = "store.revision"
+
+    def __init__(self, *, found: str | None, wanted: str, command: str) -> None:
+        is_at = "has no schema" if found is None else f"is at revision {found}"
+        advice = f"run: {command}" if command else "install the Upright that made it"
+        super().__init__(f"the database {is_at}, this program needs {wanted}; {advice}")
+        self.found = found
+        self.wanted = wanted
+        self.command = command
+
+
+class UnknownIdError(StoreError):
+    """Nothing has an id that begins like this."""
+
+    code = "store.unknown_id"
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__(f"nothing has an id that begins with {prefix!r}")
+        self.prefix = prefix
+
+
+class AmbiguousIdError(StoreError):
+    """Several ids begin like this; ``candidates`` are some of them, in order."""
+
+    code = "store.ambiguous_id"
+
+    def __init__(self, prefix: str, candidates: tuple[str, ...]) -> None:
+        super().__init__(f"{prefix!r} begins several ids: {', '.join(candidates)}")
+        self.prefix = prefix
+        self.candidates = candidates
+
+
+class LeaseLostError(StoreError):
+    """Somebody else leads this session now: what an older lease wanted to write is dropped."""
+
+    code = "store.lease_lost"
+
+    def __init__(self, session: str, epoch: int) -> None:
+        super().__init__(f"session {session} is not led under epoch {epoch} any more")
+        self.session = session
+        self.epoch = epoch
