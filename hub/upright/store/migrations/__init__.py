@@ -1,0 +1,1 @@
+"""Migrations: Alembic's entry and its versions; read as files, never imported."""

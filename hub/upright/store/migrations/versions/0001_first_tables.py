@@ -1,0 +1,403 @@
+"""The tables, as first released."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts INTEGER keys only
+
+
+def upgrade() -> None:
+    op.create_table(
+        "cursor",
+        sa.Column("source", sa.String(), nullable=False),
+        sa.Column("value", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("source"),
+    )
+    op.create_table(
+        "dedupe",
+        sa.Column("source", sa.String(), nullable=False),
+        sa.Column("key", sa.String(), nullable=False),
+        sa.Column("trigger_id", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("source", "key"),
+    )
+    op.create_table(
+        "delivery",
+        sa.Column("id", SERIAL, autoincrement=True, nullable=False),
+        sa.Column("session_id", sa.String(), nullable=False),
+        sa.Column("trigger_id", sa.String(), nullable=False),
+        sa.Column("wake", sa.Boolean(), nullable=False),
+        sa.Column("taken_n", sa.Integer(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("session_id", "trigger_id"),
+    )
+    op.create_index("ix_delivery_inbox", "delivery", ["session_id", "taken_n"], unique=False)
+    op.create_index(op.f("ix_delivery_trigger_id"), "delivery", ["trigger_id"], unique=False)
+    op.create_table(
+        "device",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("public_key", sa.LargeBinary(), nullable=False),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("caps_json", sa.String(), nullable=False),
+        sa.Column("facts_json", sa.String(), nullable=False),
+        sa.Column("approved_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("seen_at_ms", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("public_key"),
+    )
+    op.create_table(
+        "entry",
+        sa.Column("session_id", sa.String(), nullable=False),
+        sa.Column("n", sa.Integer(), nullable=False),
+        sa.Column("generation", sa.Integer(), nullable=False),
+        sa.Column("turn_id", sa.String(), nullable=False),
+        sa.Column("message_json", sa.String(), nullable=False),
+        sa.Column("digest", sa.String(), nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("session_id", "n"),
+    )
+    op.create_table(
+        "event",
+        sa.Column("seq", SERIAL, autoincrement=True, nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("stop", sa.String(), nullable=False),
+        sa.Column("trigger_id", sa.String(), nullable=True),
+        sa.Column("session_id", sa.String(), nullable=True),
+        sa.Column("work_id", sa.String(), nullable=True),
+        sa.Column("turn_id", sa.String(), nullable=True),
+        sa.Column("job_id", sa.String(), nullable=True),
+        sa.Column("outbox_id", sa.String(), nullable=True),
+        sa.Column("data_json", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("seq"),
+    )
+    op.create_index(op.f("ix_event_session_id"), "event", ["session_id"], unique=False)
+    op.create_index(op.f("ix_event_trigger_id"), "event", ["trigger_id"], unique=False)
+    op.create_index(op.f("ix_event_turn_id"), "event", ["turn_id"], unique=False)
+    op.create_index(op.f("ix_event_work_id"), "event", ["work_id"], unique=False)
+    op.create_table(
+        "job",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("session_id", sa.String(), nullable=False),
+        sa.Column("work_id", sa.String(), nullable=False),
+        sa.Column("call_id", sa.String(), nullable=False),
+        sa.Column("device_id", sa.String(), nullable=True),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("spec_json", sa.String(), nullable=False),
+        sa.Column("digest", sa.String(), nullable=False),
+        sa.Column("stdin", sa.LargeBinary(), nullable=False),
+        sa.Column("background", sa.Boolean(), nullable=False),
+        sa.Column("epoch", sa.Integer(), nullable=False),
+        sa.Column("outcome", sa.String(), nullable=False),
+        sa.Column("code", sa.Integer(), nullable=True),
+        sa.Column("started", sa.String(), nullable=False),
+        sa.Column("detail_json", sa.String(), nullable=False),
+        sa.Column("sent", sa.Boolean(), nullable=False),
+        sa.Column("settled", sa.Boolean(), nullable=False),
+        sa.Column("reported", sa.Boolean(), nullable=False),
+        sa.Column("stdout_bytes", sa.Integer(), nullable=False),
+        sa.Column("stderr_bytes", sa.Integer(), nullable=False),
+        sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("started_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("ended_at_ms", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("session_id", "call_id"),
+    )
+    op.create_index("ix_job_device", "job", ["device_id", "settled"], unique=False)
+    op.create_index(op.f("ix_job_session_id"), "job", ["session_id"], unique=False)
+    op.create_index(op.f("ix_job_work_id"), "job", ["work_id"], unique=False)
+    op.create_table(
+        "ledger",
+        sa.Column("seq", SERIAL, autoincrement=True, nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("session_id", sa.String(), nullable=False),
+        sa.Column("work_id", sa.String(), nullable=True),
+        sa.Column("turn_id", sa.String(), nullable=False),
+        sa.Column("model", sa.String(), nullable=False),
+        sa.Column("tokens_input", sa.Integer(), nullable=False),
+        sa.Column("tokens_cached", sa.Integer(), nullable=False),
+        sa.Column("tokens_output", sa.Integer(), nullable=False),
+        sa.Column("usd_micros", sa.Integer(), nullable=True),
+        sa.Column("seconds", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("seq"),
+    )
+    op.create_index(op.f("ix_ledger_session_id"), "ledger", ["session_id"], unique=False)
+    op.create_index(op.f("ix_ledger_turn_id"), "ledger", ["turn_id"], unique=False)
+    op.create_index(op.f("ix_ledger_work_id"), "ledger", ["work_id"], unique=False)
+    op.create_table(
+        "meta",
+        sa.Column("key", sa.String(), nullable=False),
+        sa.Column("value", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("key"),
+    )
+    op.create_table(
+        "outbox",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("session_id", sa.String(), nullable=False),
+        sa.Column("work_id", sa.String(), nullable=True),
+        sa.Column("trigger_id", sa.String(), nullable=True),
+        sa.Column("effect_class", sa.String(), nullable=False),
+        sa.Column("source", sa.String(), nullable=False),
+        sa.Column("destination_json", sa.String(), nullable=False),
+        sa.Column("text", sa.String(), nullable=False),
+        sa.Column("idempotency_key", sa.String(), nullable=False),
+        sa.Column("digest", sa.String(), nullable=False),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("tries", sa.Integer(), nullable=False),
+        sa.Column("due_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("reason", sa.String(), nullable=False),
+        sa.Column("receipt_id", sa.String(), nullable=False),
+        sa.Column("receipt_url", sa.String(), nullable=False),
+        sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("settled_at_ms", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("idempotency_key"),
+    )
+    op.create_index("ix_outbox_due", "outbox", ["state", "due_at_ms"], unique=False)
+    op.create_index(op.f("ix_outbox_receipt_id"), "outbox", ["receipt_id"], unique=False)
+    op.create_index(op.f("ix_outbox_trigger_id"), "outbox", ["trigger_id"], unique=False)
+    op.create_index(op.f("ix_outbox_work_id"), "outbox", ["work_id"], unique=False)
+    op.create_table(
+        "output",
+        sa.Column("job_id", sa.String(), nullable=False),
+        sa.Column("stream", sa.String(), nullable=False),
+        sa.Column("offset", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("data", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("job_id", "stream", "offset"),
+    )
+    op.create_table(
+        "payload",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("media_type", sa.String(), nullable=False),
+        sa.Column("body", sa.LargeBinary(), nullable=False),
+        sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_table(
+        "request",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("work_id", sa.String(), nullable=True),
+        sa.Column("session_id", sa.String(), nullable=True),
+        sa.Column("outbox_id", sa.String(), nullable=True),
+        sa.Column("prompt", sa.String(), nullable=False),
+        sa.Column("subject_json", sa.String(), nullable=False),
+        sa.Column("digest", sa.String(), nullable=False),
+        sa.Column("answer", sa.String(), nullable=False),
+        sa.Column("answered_by", sa.String(), nullable=False),
+        sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_request_due", "request", ["state", "expires_at_ms"], unique=False)
+    op.create_index(op.f("ix_request_work_id"), "request", ["work_id"], unique=False)
+    op.create_table(
+        "session",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("agent", sa.String(), nullable=False),
+        sa.Column("work_id", sa.String(), nullable=True),
+        sa.Column("generation", sa.Integer(), nullable=False),
+        sa.Column("taint", sa.Integer(), nullable=False),
+        sa.Column("ready_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("lease_epoch", sa.Integer(), nullable=False),
+        sa.Column("lease_until_ms", sa.BigInteger(), nullable=True),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("nudges", sa.Integer(), nullable=False),
+        sa.Column("steps", sa.Integer(), nullable=False),
+        sa.Column("ended_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_session_ready", "session", ["ready_at_ms", "lease_until_ms"], unique=False)
+    op.create_index(op.f("ix_session_work_id"), "session", ["work_id"], unique=False)
+    op.create_table(
+        "source",
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("reason", sa.String(), nullable=False),
+        sa.Column("changed_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("heard_at_ms", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("name"),
+    )
+    op.create_table(
+        "subscription",
+        sa.Column("session_id", sa.String(), nullable=False),
+        sa.Column("thread_id", sa.String(), nullable=False),
+        sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("session_id", "thread_id"),
+    )
+    op.create_index(op.f("ix_subscription_thread_id"), "subscription", ["thread_id"], unique=False)
+    op.create_table(
+        "thread",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("source", sa.String(), nullable=False),
+        sa.Column("title", sa.String(), nullable=False),
+        sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_table(
+        "thread_key",
+        sa.Column("key", sa.String(), nullable=False),
+        sa.Column("thread_id", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("key"),
+    )
+    op.create_index(op.f("ix_thread_key_thread_id"), "thread_key", ["thread_id"], unique=False)
+    op.create_table(
+        "thread_link",
+        sa.Column("thread_id", sa.String(), nullable=False),
+        sa.Column("other_id", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("thread_id", "other_id"),
+    )
+    op.create_table(
+        "trigger",
+        sa.Column("seq", SERIAL, autoincrement=True, nullable=False),
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("source", sa.String(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("thread_id", sa.String(), nullable=False),
+        sa.Column("actor_kind", sa.String(), nullable=False),
+        sa.Column("actor_id", sa.String(), nullable=False),
+        sa.Column("trust", sa.Integer(), nullable=False),
+        sa.Column("body_json", sa.String(), nullable=False),
+        sa.Column("payload_id", sa.String(), nullable=False),
+        sa.Column("occurred_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("received_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("verdict", sa.String(), nullable=False),
+        sa.Column("rule", sa.String(), nullable=False),
+        sa.Column("rules_version", sa.String(), nullable=False),
+        sa.Column("disposition", sa.String(), nullable=False),
+        sa.Column("reason", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("seq"),
+        sa.UniqueConstraint("id"),
+    )
+    op.create_index(op.f("ix_trigger_thread_id"), "trigger", ["thread_id"], unique=False)
+    op.create_table(
+        "turn",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("session_id", sa.String(), nullable=False),
+        sa.Column("epoch", sa.Integer(), nullable=False),
+        sa.Column("started_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("ended_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("ending", sa.String(), nullable=False),
+        sa.Column("steps", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index(op.f("ix_turn_session_id"), "turn", ["session_id"], unique=False)
+    op.create_table(
+        "wait",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("work_id", sa.String(), nullable=False),
+        sa.Column("generation", sa.Integer(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("ref", sa.String(), nullable=False),
+        sa.Column("why", sa.String(), nullable=False),
+        sa.Column("look_first", sa.String(), nullable=False),
+        sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("deadline_ms", sa.BigInteger(), nullable=False),
+        sa.Column("on_deadline", sa.String(), nullable=False),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_wait_due", "wait", ["state", "deadline_ms"], unique=False)
+    op.create_index("ix_wait_source", "wait", ["state", "kind", "ref"], unique=False)
+    op.create_index(op.f("ix_wait_work_id"), "wait", ["work_id"], unique=False)
+    op.create_table(
+        "work",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("session_id", sa.String(), nullable=False),
+        sa.Column("trigger_id", sa.String(), nullable=False),
+        sa.Column("thread_id", sa.String(), nullable=False),
+        sa.Column("goal", sa.String(), nullable=False),
+        sa.Column("criteria_json", sa.String(), nullable=False),
+        sa.Column("mandate_json", sa.String(), nullable=False),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("revision", sa.Integer(), nullable=False),
+        sa.Column("generation", sa.Integer(), nullable=False),
+        sa.Column("plan_json", sa.String(), nullable=False),
+        sa.Column("evidence_json", sa.String(), nullable=False),
+        sa.Column("destination_json", sa.String(), nullable=False),
+        sa.Column("code_json", sa.String(), nullable=False),
+        sa.Column("reason", sa.String(), nullable=False),
+        sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("changed_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("session_id"),
+        sa.UniqueConstraint("trigger_id"),
+    )
+    op.create_index(op.f("ix_work_state"), "work", ["state"], unique=False)
+    op.create_index(op.f("ix_work_thread_id"), "work", ["thread_id"], unique=False)
+    op.create_table(
+        "workspace",
+        sa.Column("device_id", sa.String(), nullable=False),
+        sa.Column("path", sa.String(), nullable=False),
+        sa.Column("remotes_json", sa.String(), nullable=False),
+        sa.Column("label", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("device_id", "path"),
+    )
+
+
+def downgrade() -> None:
+    op.drop_table("workspace")
+    op.drop_index(op.f("ix_work_thread_id"), table_name="work")
+    op.drop_index(op.f("ix_work_state"), table_name="work")
+    op.drop_table("work")
+    op.drop_index(op.f("ix_wait_work_id"), table_name="wait")
+    op.drop_index("ix_wait_source", table_name="wait")
+    op.drop_index("ix_wait_due", table_name="wait")
+    op.drop_table("wait")
+    op.drop_index(op.f("ix_turn_session_id"), table_name="turn")
+    op.drop_table("turn")
+    op.drop_index(op.f("ix_trigger_thread_id"), table_name="trigger")
+    op.drop_table("trigger")
+    op.drop_table("thread_link")
+    op.drop_index(op.f("ix_thread_key_thread_id"), table_name="thread_key")
+    op.drop_table("thread_key")
+    op.drop_table("thread")
+    op.drop_index(op.f("ix_subscription_thread_id"), table_name="subscription")
+    op.drop_table("subscription")
+    op.drop_table("source")
+    op.drop_index(op.f("ix_session_work_id"), table_name="session")
+    op.drop_index("ix_session_ready", table_name="session")
+    op.drop_table("session")
+    op.drop_index(op.f("ix_request_work_id"), table_name="request")
+    op.drop_index("ix_request_due", table_name="request")
+    op.drop_table("request")
+    op.drop_table("payload")
+    op.drop_table("output")
+    op.drop_index(op.f("ix_outbox_work_id"), table_name="outbox")
+    op.drop_index(op.f("ix_outbox_trigger_id"), table_name="outbox")
+    op.drop_index(op.f("ix_outbox_receipt_id"), table_name="outbox")
+    op.drop_index("ix_outbox_due", table_name="outbox")
+    op.drop_table("outbox")
+    op.drop_table("meta")
+    op.drop_index(op.f("ix_ledger_work_id"), table_name="ledger")
+    op.drop_index(op.f("ix_ledger_turn_id"), table_name="ledger")
+    op.drop_index(op.f("ix_ledger_session_id"), table_name="ledger")
+    op.drop_table("ledger")
+    op.drop_index(op.f("ix_job_work_id"), table_name="job")
+    op.drop_index(op.f("ix_job_session_id"), table_name="job")
+    op.drop_index("ix_job_device", table_name="job")
+    op.drop_table("job")
+    op.drop_index(op.f("ix_event_work_id"), table_name="event")
+    op.drop_index(op.f("ix_event_turn_id"), table_name="event")
+    op.drop_index(op.f("ix_event_trigger_id"), table_name="event")
+    op.drop_index(op.f("ix_event_session_id"), table_name="event")
+    op.drop_table("event")
+    op.drop_table("entry")
+    op.drop_table("device")
+    op.drop_index(op.f("ix_delivery_trigger_id"), table_name="delivery")
+    op.drop_index("ix_delivery_inbox", table_name="delivery")
+    op.drop_table("delivery")
+    op.drop_table("dedupe")
+    op.drop_table("cursor")
