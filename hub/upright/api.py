@@ -24,7 +24,6 @@ hookimpl: Final = pluggy.HookimplMarker("upright")
 hookspec: Final = pluggy.HookspecMarker("upright")
 
 
-
 # ------------------------------------------------------------------ the structured event (B1)
 class ActorKind(StrEnum):
     """Who acted, as configuration says; the text never decides it (B1.3)."""
