@@ -19,13 +19,13 @@ TRIGGER_CAP_BYTES: Final = 2 * 1024
 BATCH_CAP_BYTES: Final = 12 * 1024
 
 
-def escaped(value: Any) -> str:
+def escaped(value: object) -> str:
     """Write JSON that holds no angle bracket, so that it can stand inside a block."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def block(label: str, trust: Trust, value: Any) -> str:
+def block(label: str, trust: Trust, value: object) -> str:
     """Wrap material: what it is, how far it is trusted, and the JSON of it."""
     return f'<material of="{label}" trust="{trust.label}">\n{escaped(value)}\n</material>'
 

@@ -1,0 +1,49 @@
+"""Events: the trail that each stop of the one-way flow leaves, and the ledger beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from upright.store.tables import EVENT, LEDGER
+from upright.store.unit import Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What an event is about: any of these ids."""
+
+    trigger_id: str | None = None
+    session_id: str | None = None
+    work_id: str | None = None
+    turn_id: str | None = None
+    job_id: str | None = None
+    outbox_id: str | None = None
+
+
+def record(u: Unit, stop: str, about: About, data: Mapping[str, object] | None = None) -> None:
+    """Leave a trace of one stop, in the transaction that did the work."""
+    text = json.dumps(data or {}, ensure_ascii=False, separators=(",", ":"))
+    u.c.execute(EVENT.insert().values(at_ms=u.now_ms, stop=stop, data_json=text, **asdict(about)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """One row of the ledger."""
+
+    kind: str
+    session_id: str
+    work_id: str | None = None
+    turn_id: str = ""
+    model: str = ""
+    tokens_input: int = 0
+    tokens_cached: int = 0
+    tokens_output: int = 0
+    usd_micros: int | None = None
+    seconds: float = 0.0
+
+
+def charge(u: Unit, cost: Cost) -> None:
+    """Write down what something cost."""
+    u.c.execute(LEDGER.insert().values(at_ms=u.now_ms, **asdict(cost)))

@@ -1,0 +1,142 @@
+"""Requests as rows: questions and approvals for people (pairings live with the devices)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from upright.core import request as machine
+from upright.core.ids import RequestId
+from upright.core.request import RequestKind, RequestState
+from upright.store.errors import UnknownIdError
+from upright.store.events import About, record
+from upright.store.tables import REQUEST
+from upright.store.unit import Unit
+
+_LIFE_MS = 90 * 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """What a person is asked, and for whom. An approval names the exact effect by its digest."""
+
+    prompt: str
+    work: str | None = None
+    session: str | None = None
+    kind: RequestKind = RequestKind.QUESTION
+    outbox: str | None = None
+    digest: str = ""
+    life_ms: int = _LIFE_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request as it is stored."""
+
+    id: RequestId
+    kind: RequestKind
+    state: RequestState
+    work: str | None
+    session: str | None
+    outbox: str | None
+    prompt: str
+    digest: str
+    answer: str
+
+
+def ask(u: Unit, asking: Asking) -> RequestId:
+    """Store a request; the same open question of the same item is asked once."""
+    same = sa.and_(
+        REQUEST.c.state == RequestState.ASKED.value,
+        REQUEST.c.kind == asking.kind.value,
+        REQUEST.c.work_id.is_not_distinct_from(asking.work),
+        REQUEST.c.outbox_id.is_not_distinct_from(asking.outbox),
+        REQUEST.c.prompt == asking.prompt,
+    )
+    existing = u.c.scalar(sa.select(REQUEST.c.id).where(same))
+    if existing is not None:
+        return RequestId(existing)
+    made = RequestId(u.new_id("request"))
+    u.c.execute(
+        REQUEST.insert().values(
+            id=made,
+            kind=asking.kind.value,
+            state=RequestState.ASKED.value,
+            work_id=asking.work,
+            session_id=asking.session,
+            outbox_id=asking.outbox,
+            prompt=asking.prompt,
+            subject_json="{}",
+            digest=asking.digest,
+            answer="",
+            answered_by="",
+            created_at_ms=u.now_ms,
+            expires_at_ms=u.now_ms + asking.life_ms,
+        )
+    )
+    about = About(work_id=asking.work, session_id=asking.session, outbox_id=asking.outbox)
+    record(u, f"{asking.kind.value}.asked", about, {"request": made})
+    return made
+
+
+def read(c: sa.Connection, request: str) -> Asked:
+    """Read a request; UnknownIdError when there is none."""
+    row = c.execute(sa.select(REQUEST).where(REQUEST.c.id == request)).one_or_none()
+    if row is None:
+        raise UnknownIdError(request)
+    return Asked(
+        id=RequestId(row.id),
+        kind=RequestKind(row.kind),
+        state=RequestState(row.state),
+        work=row.work_id,
+        session=row.session_id,
+        outbox=row.outbox_id,
+        prompt=row.prompt,
+        digest=row.digest,
+        answer=row.answer,
+    )
+
+
+def answer(u: Unit, asked: Asked, text: str, by: str) -> None:
+    """Store the first answer of a person.
+
+    Raises:
+        IllegalMoveError: it is settled already.
+    """
+    state = machine.step(asked.state, machine.Answered())
+    u.c.execute(
+        REQUEST.update()
+        .where(REQUEST.c.id == asked.id)
+        .values(state=state.value, answer=text, answered_by=by)
+    )
+    about = About(work_id=asked.work, session_id=asked.session, outbox_id=asked.outbox)
+    record(u, f"{asked.kind.value}.answered", about, {"request": asked.id, "by": by})
+
+
+def withdraw(c: sa.Connection, *, work: str, prompt: str | None = None) -> None:
+    """Withdraw the open requests of an item, all or the one with this text."""
+    mine = sa.and_(REQUEST.c.work_id == work, REQUEST.c.state == RequestState.ASKED.value)
+    if prompt is not None:
+        mine = sa.and_(mine, REQUEST.c.prompt == prompt)
+    c.execute(REQUEST.update().where(mine).values(state=RequestState.WITHDRAWN.value))
+
+
+def expire_due(c: sa.Connection, now_ms: int) -> list[Asked]:
+    """Expire what nobody answered in time; return it. Expiry is never a yes."""
+    due = sa.and_(REQUEST.c.state == RequestState.ASKED.value, REQUEST.c.expires_at_ms <= now_ms)
+    late = [read(c, one) for one in c.scalars(sa.select(REQUEST.c.id).where(due))]
+    for asked in late:
+        state = machine.step(asked.state, machine.TimePassed())
+        c.execute(REQUEST.update().where(REQUEST.c.id == asked.id).values(state=state.value))
+    return late
+
+
+def next_expiry_ms(c: sa.Connection) -> int | None:
+    """Return when the next open request expires."""
+    found: int | None = c.scalar(
+        sa.select(sa.func.min(REQUEST.c.expires_at_ms)).where(
+            REQUEST.c.state == RequestState.ASKED.value
+        )
+    )
+    return found

@@ -1,0 +1,264 @@
+"""Sessions: claim, renew, append, finish; each write checks the lease's fencing number (B8.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from upright.core.ids import SessionId, WorkId
+from upright.core.mandate import Trust
+from upright.core.transcript import Message, decode, encode
+from upright.store.errors import LeaseLostError, UnknownIdError
+from upright.store.tables import DELIVERY, ENTRY, SESSION, TURN
+from upright.store.unit import Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A session under a lease: commits with another epoch are refused."""
+
+    session: SessionId
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A session as a turn finds it."""
+
+    id: SessionId
+    kind: str
+    work: WorkId | None
+    generation: int
+    taint: Trust
+    nudges: int
+    steps: int
+    failures: int
+    messages: tuple[Message, ...]
+    digests: tuple[tuple[str, str], ...]  # (call id, digest of its result)
+
+
+def create(u: Unit, *, kind: str, agent: str, work: str | None, trust: Trust) -> SessionId:
+    """Make a session with an empty transcript."""
+    made = SessionId(u.new_id("session"))
+    u.c.execute(
+        SESSION.insert().values(
+            id=made,
+            kind=kind,
+            agent=agent,
+            work_id=work,
+            generation=0,
+            taint=int(trust),
+            lease_epoch=0,
+            failures=0,
+            nudges=0,
+            steps=0,
+            created_at_ms=u.now_ms,
+        )
+    )
+    return made
+
+
+def router(c: sa.Connection) -> SessionId | None:
+    """Find the router's session."""
+    found = c.scalar(sa.select(SESSION.c.id).where(SESSION.c.kind == "router"))
+    return SessionId(found) if found else None
+
+
+def ensure_router(u: Unit) -> SessionId:
+    """Return the router's one session, made when it is not there yet."""
+    return router(u.c) or create(u, kind="router", agent="router", work=None, trust=Trust.OPERATOR)
+
+
+# ------------------------------------------------------------------ the queue
+def wake(u: Unit, session: str) -> None:
+    """Make a live session ready now, unless it is ready earlier."""
+    ready = SESSION.c.ready_at_ms
+    u.c.execute(
+        SESSION.update()
+        .where(
+            SESSION.c.id == session,
+            SESSION.c.ended_at_ms.is_(None),
+            sa.or_(ready.is_(None), ready > u.now_ms),
+        )
+        .values(ready_at_ms=u.now_ms)
+    )
+
+
+def claim(c: sa.Connection, now_ms: int, until_ms: int, limit: int) -> list[Claim]:
+    """Lease up to *limit* ready sessions, the longest ready first; each gets a new epoch."""
+    ready = (
+        sa.select(SESSION.c.id)
+        .where(
+            SESSION.c.ready_at_ms <= now_ms,
+            sa.or_(SESSION.c.lease_until_ms.is_(None), SESSION.c.lease_until_ms <= now_ms),
+        )
+        .order_by(SESSION.c.ready_at_ms)
+        .limit(limit)
+    )
+    ids = list(c.scalars(ready))
+    if not ids:
+        return []
+    taken = c.execute(
+        SESSION.update()
+        .where(SESSION.c.id.in_(ids))
+        .values(lease_epoch=SESSION.c.lease_epoch + 1, lease_until_ms=until_ms)
+        .returning(SESSION.c.id, SESSION.c.lease_epoch)
+    ).all()
+    order = {found: n for n, found in enumerate(ids)}
+    claims = [Claim(session=SessionId(row.id), epoch=row.lease_epoch) for row in taken]
+    return sorted(claims, key=lambda one: order[one.session])
+
+
+def renew(c: sa.Connection, claims: Iterable[Claim], until_ms: int) -> list[Claim]:
+    """Prolong leases; return those that are lost."""
+    return [one for one in claims if not _held(c, one, {"lease_until_ms": until_ms})]
+
+
+def next_ready_ms(c: sa.Connection) -> int | None:
+    """Return when the next session that nobody has leased becomes ready."""
+    found: int | None = c.scalar(
+        sa.select(sa.func.min(SESSION.c.ready_at_ms)).where(SESSION.c.lease_until_ms.is_(None))
+    )
+    return found
+
+
+def free_all(c: sa.Connection) -> int:
+    """Drop every lease: at start, when the exclusive guard says that no other hub lives."""
+    dropped = SESSION.update().where(SESSION.c.lease_until_ms.is_not(None))
+    return c.execute(dropped.values(lease_until_ms=None)).rowcount
+
+
+def check(c: sa.Connection, lease: Claim) -> None:
+    """Raise LeaseLostError when somebody else leads this session now."""
+    epoch = c.scalar(sa.select(SESSION.c.lease_epoch).where(SESSION.c.id == lease.session))
+    if epoch != lease.epoch:
+        raise LeaseLostError(session=lease.session, epoch=lease.epoch)
+
+
+def _held(c: sa.Connection, lease: Claim, values: dict[str, object]) -> bool:
+    mine = sa.and_(SESSION.c.id == lease.session, SESSION.c.lease_epoch == lease.epoch)
+    return c.execute(SESSION.update().where(mine).values(**values)).rowcount == 1
+
+
+def update(c: sa.Connection, lease: Claim, **values: object) -> None:
+    """Set columns of a leased session.
+
+    Raises:
+        LeaseLostError: the epoch is not ours any more.
+    """
+    if not _held(c, lease, values):
+        raise LeaseLostError(session=lease.session, epoch=lease.epoch)
+
+
+def finish(u: Unit, lease: Claim, *, retry_at_ms: int | None, end: bool) -> None:
+    """Give the lease back. What came meanwhile, or a retry, makes the session ready again."""
+    waiting = sa.select(sa.literal(1)).where(
+        DELIVERY.c.session_id == lease.session,
+        DELIVERY.c.taken_n.is_(None),
+        DELIVERY.c.wake,
+    )
+    more = not end and u.c.scalar(waiting.limit(1)) is not None
+    ready = None if end else u.now_ms if more and retry_at_ms is None else retry_at_ms
+    values: dict[str, object] = {"lease_until_ms": None, "ready_at_ms": ready}
+    if end:
+        values["ended_at_ms"] = u.now_ms
+    update(u.c, lease, **values)
+
+
+# ------------------------------------------------------------------ the transcript
+def load(c: sa.Connection, session: str) -> Loaded:
+    """Read a session and the messages of its present generation.
+
+    Raises:
+        UnknownIdError: there is no such session.
+    """
+    row = c.execute(sa.select(SESSION).where(SESSION.c.id == session)).one_or_none()
+    if row is None:
+        raise UnknownIdError(session)
+    entries = c.execute(
+        sa.select(ENTRY.c.message_json, ENTRY.c.digest)
+        .where(ENTRY.c.session_id == session, ENTRY.c.generation == row.generation)
+        .order_by(ENTRY.c.n)
+    ).all()
+    messages = tuple(decode(entry.message_json) for entry in entries)
+    digests = tuple(
+        (message.call_id, entry.digest)
+        for message, entry in zip(messages, entries, strict=True)
+        if entry.digest
+    )
+    return Loaded(
+        id=SessionId(row.id),
+        kind=row.kind,
+        work=WorkId(row.work_id) if row.work_id else None,
+        generation=row.generation,
+        taint=Trust(row.taint),
+        nudges=row.nudges,
+        steps=row.steps,
+        failures=row.failures,
+        messages=messages,
+        digests=digests,
+    )
+
+
+def append(u: Unit, lease: Claim, turn: str, message: Message, *, digest: str = "") -> int:
+    """Append one message under the lease; return its number."""
+    check(u.c, lease)
+    last = u.c.scalar(sa.select(sa.func.max(ENTRY.c.n)).where(ENTRY.c.session_id == lease.session))
+    generation = u.c.scalar(sa.select(SESSION.c.generation).where(SESSION.c.id == lease.session))
+    number = 0 if last is None else last + 1
+    u.c.execute(
+        ENTRY.insert().values(
+            session_id=lease.session,
+            n=number,
+            generation=generation,
+            turn_id=turn,
+            message_json=encode(message),
+            digest=digest,
+            at_ms=u.now_ms,
+        )
+    )
+    return number
+
+
+# ------------------------------------------------------------------ turns
+def begin_turn(u: Unit, lease: Claim) -> str:
+    """Note that a turn began; return its id."""
+    check(u.c, lease)
+    turn = u.new_id("turn")
+    u.c.execute(
+        TURN.insert().values(
+            id=turn,
+            session_id=lease.session,
+            epoch=lease.epoch,
+            started_at_ms=u.now_ms,
+            ending="",
+            steps=0,
+        )
+    )
+    return turn
+
+
+def end_turn(u: Unit, turn: str, *, ending: str, steps: int) -> None:
+    """Note how a turn ended."""
+    u.c.execute(
+        TURN.update()
+        .where(TURN.c.id == turn)
+        .values(ended_at_ms=u.now_ms, ending=ending, steps=steps)
+    )
+
+
+def inbox_size(c: sa.Connection, session: str) -> int:
+    """Count what waits to be taken; zero while nothing in it wakes."""
+    waits = sa.and_(DELIVERY.c.session_id == session, DELIVERY.c.taken_n.is_(None))
+    wakes = c.scalar(sa.select(sa.func.count()).where(waits, DELIVERY.c.wake))
+    return int(c.scalar(sa.select(sa.func.count()).where(waits)) or 0) if wakes else 0
+
+
+def live(c: sa.Connection, sessions: Collection[str]) -> set[str]:
+    """Return those of *sessions* that have not ended."""
+    alive = sa.select(SESSION.c.id).where(
+        SESSION.c.id.in_(sessions), SESSION.c.ended_at_ms.is_(None)
+    )
+    return set(c.scalars(alive))

@@ -1,0 +1,140 @@
+"""Waits as rows: register, match, cancel, expire; always inside the unit that moves the item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from upright.core import wait as waits
+from upright.core.ids import WaitId, WorkId
+from upright.core.wait import Match, OnDeadline, Outcome, Wait, WaitKind, WaitState, Wake
+from upright.store.tables import WAIT, WORK
+from upright.store.unit import Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What to wait for: ``deadline_s`` None takes the kind's default."""
+
+    kind: WaitKind
+    ref: str
+    why: str
+    look_first: str = ""
+    deadline_s: int | None = None
+    on_deadline: OnDeadline | None = None
+
+
+def register(u: Unit, work: str, asked: Asked) -> Wait:
+    """Register a wait; an open one of the same source is replaced, and a deadline is always set.
+
+    Raises:
+        InvalidError: the deadline is not in the future.
+    """
+    deadline_ms, then = waits.deadline(asked.kind, u.now_ms, asked.deadline_s)
+    cancel(u.c, work, kind=asked.kind, ref=asked.ref)
+    generation = 1 + int(u.c.scalar(sa.select(WORK.c.generation).where(WORK.c.id == work)) or 0)
+    u.c.execute(WORK.update().where(WORK.c.id == work).values(generation=generation))
+    made = Wait(
+        id=WaitId(u.new_id("wait")),
+        work=WorkId(work),
+        generation=generation,
+        kind=asked.kind,
+        ref=asked.ref,
+        why=asked.why,
+        look_first=asked.look_first,
+        created_at_ms=u.now_ms,
+        deadline_ms=deadline_ms,
+        on_deadline=asked.on_deadline or then,
+    )
+    u.c.execute(
+        WAIT.insert().values(
+            id=made.id,
+            work_id=work,
+            generation=generation,
+            kind=made.kind.value,
+            ref=made.ref,
+            why=made.why,
+            look_first=made.look_first,
+            created_at_ms=made.created_at_ms,
+            deadline_ms=made.deadline_ms,
+            on_deadline=made.on_deadline.value,
+            state=made.state.value,
+        )
+    )
+    return made
+
+
+def of_work(c: sa.Connection, work: str) -> list[Wait]:
+    """Read all waits of an item, oldest first."""
+    rows = c.execute(sa.select(WAIT).where(WAIT.c.work_id == work).order_by(WAIT.c.generation))
+    return [_read(row) for row in rows]
+
+
+def open_of(c: sa.Connection, work: str) -> list[Wait]:
+    """Read the open waits of an item, the newest last."""
+    return [wait for wait in of_work(c, work) if wait.state is WaitState.OPEN]
+
+
+def settle(c: sa.Connection, work: str, wake: Wake) -> Match:
+    """Match a wake with an item's waits; with MATCH the wait is ended here and now."""
+    found = waits.match(of_work(c, work), wake)
+    if found.outcome is Outcome.MATCH and found.wait is not None:
+        _store(c, waits.step(found.wait, waits.Matched()))
+    return found
+
+
+def cancel(
+    c: sa.Connection, work: str, *, kind: WaitKind | None = None, ref: str | None = None
+) -> None:
+    """Cancel the open waits of an item, all or those of one source."""
+    for wait in open_of(c, work):
+        if kind in {None, wait.kind} and ref in {None, wait.ref}:
+            _store(c, waits.step(wait, waits.Cancelled()))
+
+
+def due(c: sa.Connection, now_ms: int, limit: int) -> list[Wait]:
+    """Read open waits whose deadline has passed, the oldest deadline first."""
+    late = sa.select(WAIT).where(WAIT.c.state == WaitState.OPEN.value, WAIT.c.deadline_ms <= now_ms)
+    return [_read(row) for row in c.execute(late.order_by(WAIT.c.deadline_ms).limit(limit))]
+
+
+def expire(c: sa.Connection, wait: Wait) -> None:
+    """End a wait because its deadline passed."""
+    _store(c, waits.step(wait, waits.Expired()))
+
+
+def works_waiting(c: sa.Connection, kind: WaitKind, ref: str) -> list[WorkId]:
+    """Find the items with an open wait of this source."""
+    found = sa.select(WAIT.c.work_id).where(
+        WAIT.c.state == WaitState.OPEN.value, WAIT.c.kind == kind.value, WAIT.c.ref == ref
+    )
+    return [WorkId(work) for work in c.scalars(found.distinct())]
+
+
+def next_deadline_ms(c: sa.Connection) -> int | None:
+    """Return the earliest open deadline."""
+    found: int | None = c.scalar(
+        sa.select(sa.func.min(WAIT.c.deadline_ms)).where(WAIT.c.state == WaitState.OPEN.value)
+    )
+    return found
+
+
+def _store(c: sa.Connection, wait: Wait) -> None:
+    c.execute(WAIT.update().where(WAIT.c.id == wait.id).values(state=wait.state.value))
+
+
+def _read(row: sa.Row[tuple[object, ...]]) -> Wait:
+    return Wait(
+        id=WaitId(row.id),
+        work=WorkId(row.work_id),
+        generation=row.generation,
+        kind=WaitKind(row.kind),
+        ref=row.ref,
+        why=row.why,
+        look_first=row.look_first,
+        created_at_ms=row.created_at_ms,
+        deadline_ms=row.deadline_ms,
+        on_deadline=OnDeadline(row.on_deadline),
+        state=WaitState(row.state),
+    )

@@ -1,0 +1,237 @@
+"""Work items as rows: open one with its worker in one transaction, and move it by the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from upright.core import work as machine
+from upright.core.ids import SessionId, ThreadId, TriggerId, WorkId
+from upright.core.job import JobState
+from upright.core.mandate import Mandate
+from upright.core.outbox import OutboxState
+from upright.core.trigger import StoredTrigger
+from upright.core.wait import WaitKind
+from upright.core.work import WorkEffect, WorkEvent, WorkItem, WorkState
+from upright.store import codec, requests, sessions, waits
+from upright.store.errors import UnknownIdError
+from upright.store.events import About, record
+from upright.store.tables import DELIVERY, JOB, OUTBOX, SUBSCRIPTION, TRIGGER, WORK
+from upright.store.unit import Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What the router decided: a goal with criteria, for the trigger that asks for it."""
+
+    trigger: StoredTrigger
+    goal: str
+    criteria: tuple[str, ...]
+    mandate: Mandate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """The item of a trigger; ``created`` is False when the trigger had one already."""
+
+    item: WorkItem
+    created: bool
+
+
+def open_item(u: Unit, opening: Opening, router: str) -> Opened:
+    """Open item, worker, mandate and subscription; once for each trigger (B5.2).
+
+    What waits unread on the thread in the router's inbox goes to the worker (B6.3), the opening
+    trigger first.
+    """
+    trigger = opening.trigger
+    existing = u.c.scalar(sa.select(WORK.c.id).where(WORK.c.trigger_id == trigger.id))
+    if existing is not None:
+        return Opened(item=read(u.c, existing), created=False)
+    work = WorkId(u.new_id("work"))
+    session = sessions.create(u, kind="worker", agent="worker", work=work, trust=trigger.trust)
+    item = WorkItem(
+        id=work,
+        session=session,
+        trigger=trigger.id,
+        thread=trigger.thread,
+        goal=opening.goal,
+        criteria=opening.criteria,
+        mandate=opening.mandate,
+        destination=trigger.trigger.context.reply_to,
+        code=trigger.trigger.context.code,
+    )
+    _insert(u, item)
+    subscribe(u, session, trigger.thread)
+    _hand_over(u, trigger, session, router)
+    record(
+        u,
+        "work.opened",
+        About(trigger_id=trigger.id, session_id=session, work_id=work),
+        {"goal": opening.goal, "mandate_by": opening.mandate.given_by},
+    )
+    return Opened(item=item, created=True)
+
+
+def _insert(u: Unit, item: WorkItem) -> None:
+    u.c.execute(
+        WORK.insert().values(
+            id=item.id,
+            session_id=item.session,
+            trigger_id=item.trigger,
+            thread_id=item.thread,
+            goal=item.goal,
+            criteria_json=codec.STRINGS.dump(item.criteria),
+            mandate_json=codec.MANDATE.dump(item.mandate),
+            destination_json=codec.DESTINATION.dump(item.destination),
+            code_json=codec.CODE.dump(item.code),
+            plan_json="[]",
+            evidence_json="[]",
+            state=item.state.value,
+            revision=0,
+            generation=0,
+            reason="",
+            created_at_ms=u.now_ms,
+            changed_at_ms=u.now_ms,
+        )
+    )
+
+
+def _hand_over(u: Unit, trigger: StoredTrigger, session: str, router: str) -> None:
+    on_thread = sa.select(TRIGGER.c.id).where(TRIGGER.c.thread_id == trigger.thread)
+    unread = sa.and_(
+        DELIVERY.c.session_id == router,
+        DELIVERY.c.taken_n.is_(None),
+        DELIVERY.c.trigger_id.in_(on_thread),
+    )
+    ids = [trigger.id, *u.c.scalars(sa.select(DELIVERY.c.trigger_id).where(unread))]
+    u.c.execute(DELIVERY.delete().where(unread))
+    for trigger_id in dict.fromkeys(ids):
+        u.c.execute(DELIVERY.insert().values(session_id=session, trigger_id=trigger_id, wake=True))
+    sessions.wake(u, session)
+
+
+def subscribe(u: Unit, session: str, thread: str) -> None:
+    """Let a session follow a thread; doing it twice is no error."""
+    mine = sa.and_(SUBSCRIPTION.c.session_id == session, SUBSCRIPTION.c.thread_id == thread)
+    if u.c.scalar(sa.select(SUBSCRIPTION.c.session_id).where(mine)) is None:
+        u.c.execute(
+            SUBSCRIPTION.insert().values(
+                session_id=session, thread_id=thread, created_at_ms=u.now_ms
+            )
+        )
+
+
+def read(c: sa.Connection, work: str) -> WorkItem:
+    """Read an item; UnknownIdError when there is none."""
+    row = c.execute(sa.select(WORK).where(WORK.c.id == work)).one_or_none()
+    if row is None:
+        raise UnknownIdError(work)
+    return WorkItem(
+        id=WorkId(row.id),
+        session=SessionId(row.session_id),
+        trigger=TriggerId(row.trigger_id),
+        thread=ThreadId(row.thread_id),
+        goal=row.goal,
+        criteria=codec.STRINGS.load(row.criteria_json),
+        mandate=codec.MANDATE.load(row.mandate_json),
+        state=WorkState(row.state),
+        revision=row.revision,
+        generation=row.generation,
+        plan=codec.PLAN.load(row.plan_json),
+        evidence=codec.EVIDENCE.load(row.evidence_json),
+        destination=codec.DESTINATION.load(row.destination_json),
+        code=codec.CODE.load(row.code_json),
+        reason=row.reason,
+    )
+
+
+def move(u: Unit, item: WorkItem, event: WorkEvent, *, reason: str = "") -> WorkItem:
+    """Move an item that was read in this unit, with all that belongs to the move.
+
+    Raises:
+        IllegalMoveError: its state has no such move.
+        InvalidError: evidence is missing.
+    """
+    step = machine.step(item, event, revision=item.revision, reason=reason)
+    moved = step.item
+    mine = sa.and_(WORK.c.id == item.id, WORK.c.revision == item.revision)
+    u.c.execute(
+        WORK.update()
+        .where(mine)
+        .values(
+            state=moved.state.value,
+            revision=moved.revision,
+            reason=moved.reason,
+            plan_json=codec.PLAN.dump(moved.plan),
+            evidence_json=codec.EVIDENCE.dump(moved.evidence),
+            changed_at_ms=u.now_ms,
+        )
+    )
+    for effect in step.effects:
+        _perform(u, moved, effect)
+    if moved.state is not item.state:
+        record(
+            u,
+            "work.moved",
+            About(work_id=item.id, session_id=item.session),
+            {"from": item.state.value, "to": moved.state.value, "reason": reason},
+        )
+    return moved
+
+
+def save_plan(u: Unit, item: WorkItem) -> None:
+    """Store an item's plan; the state does not move."""
+    u.c.execute(
+        WORK.update()
+        .where(WORK.c.id == item.id)
+        .values(plan_json=codec.PLAN.dump(item.plan), changed_at_ms=u.now_ms)
+    )
+
+
+def _perform(u: Unit, item: WorkItem, effect: WorkEffect) -> None:
+    match effect:
+        case WorkEffect.CANCEL_WAITS:
+            waits.cancel(u.c, item.id)
+        case WorkEffect.STOP_JOBS:
+            live = (JobState.QUEUED.value, JobState.RUNNING.value)
+            u.c.execute(
+                JOB.update()
+                .where(JOB.c.work_id == item.id, JOB.c.state.in_(live))
+                .values(state=JobState.STOPPING.value)
+            )
+        case WorkEffect.WITHDRAW_QUESTIONS:
+            requests.withdraw(u.c, work=item.id)
+            held = (OutboxState.HELD.value,)
+            u.c.execute(
+                OUTBOX.update()
+                .where(OUTBOX.c.work_id == item.id, OUTBOX.c.state.in_(held))
+                .values(state=OutboxState.DEAD.value, reason="the work item has ended")
+            )
+
+
+def woken(u: Unit, item: WorkItem) -> WorkItem:
+    """Move a sleeping item to runnable; one that is awake, completing or blocked stays as it is."""
+    if item.state in {*machine.WAITING.values(), WorkState.YIELDED}:
+        return move(u, item, machine.Woken())
+    return item
+
+
+def rest(u: Unit, item: WorkItem) -> WorkItem:
+    """Bring a runnable item to the waiting state that its newest open wait says, if it has one."""
+    pending = waits.open_of(u.c, item.id)
+    if item.state is not WorkState.RUNNABLE or not pending:
+        return item
+    newest = pending[-1]
+    return move(u, item, machine.WAITS_FOR[newest.kind], reason=newest.why)
+
+
+def ask(u: Unit, item: WorkItem, question: str, *, deadline_s: int | None = None) -> str:
+    """Ask a person, and wait for the answer; return the request's id."""
+    request = requests.ask(u, requests.Asking(prompt=question, work=item.id, session=item.session))
+    asked = waits.Asked(
+        kind=WaitKind.OPERATOR, ref=request, why=question[:200], deadline_s=deadline_s
+    )
+    waits.register(u, item.id, asked)
+    return request
