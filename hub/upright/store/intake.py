@@ -1,0 +1,312 @@
+"""Intake: one transaction takes a trigger in: dedupe, thread, verdict, deliveries, waits (A3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import sqlalchemy as sa
+
+from upright.api import Actor, ActorKind, Channel, Content, Context, Trigger
+from upright.core import routing
+from upright.core.gate import Judgement, Rules, Verdict, judge
+from upright.core.ids import SessionId, ThreadId, TriggerId
+from upright.core.mandate import Trust
+from upright.core.trigger import Disposition, Origin, People, StoredTrigger, origin
+from upright.core.wait import Outcome, WaitKind, Wake
+from upright.store import codec, sessions, threads, waits, work
+from upright.store.events import About, record
+from upright.store.tables import CURSOR, DEDUPE, DELIVERY, OUTBOX, PAYLOAD, SESSION, TRIGGER
+from upright.store.unit import Unit
+
+HUB_SOURCE: Final = "hub"
+HUB: Final = Actor(id="hub", name="hub", kind=ActorKind.SYSTEM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What intake decides by; a new one takes effect for the next trigger, whole (B3.4).
+
+    ``routes`` is False while no model is configured: nothing is handed to the router then.
+    """
+
+    rules: Rules
+    people: People
+    routes: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """What became of one trigger; a duplicate has the first one's id."""
+
+    id: TriggerId
+    duplicate: bool
+    disposition: Disposition
+    reason: str
+    woke: tuple[SessionId, ...] = ()
+
+
+def accept(
+    u: Unit, source: str, triggers: Sequence[Trigger], policy: Policy, *, cursor: str | None = None
+) -> list[Accepted]:
+    """Take in what a source brought, in its order, and the cursor that covers it."""
+    accepted = [_accept_one(u, source, trigger, policy) for trigger in triggers]
+    if cursor is not None:
+        u.c.execute(CURSOR.delete().where(CURSOR.c.source == source))
+        u.c.execute(CURSOR.insert().values(source=source, value=cursor))
+    return accepted
+
+
+def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accepted:
+    seen = _seen(u.c, source, trigger.dedupe)
+    if seen is not None:
+        return seen
+    who = origin(_as_ours(u.c, source, trigger), source, policy.people)
+    trigger = replace(trigger, actor=who.actor)
+    judgement = judge(policy.rules, source, trigger, who)
+    home = threads.place(u, source, trigger, who.trust)
+    followers = threads.followers(u.c, home.all)
+    router = sessions.ensure_router(u) if policy.routes else None
+    way = routing.route(judgement, who, followers, router)
+    fate = _Fate(who=who, judgement=judgement, way=way)
+    stored = _insert(u, source, trigger, home.thread, fate)
+    for delivery in way.deliveries:
+        _deliver(u, stored, delivery, home.all)
+    about = About(trigger_id=stored.id)
+    record(u, "gate.judged", about, {"verdict": judgement.verdict, "rule": judgement.rule})
+    record(
+        u,
+        "intake.accepted",
+        about,
+        {"disposition": way.disposition, "reason": way.reason, "to": len(way.deliveries)},
+    )
+    woke = tuple(delivery.session for delivery in way.deliveries if delivery.wake)
+    return Accepted(
+        id=stored.id,
+        duplicate=False,
+        disposition=way.disposition,
+        reason=way.reason,
+        woke=woke,
+    )
+
+
+def _seen(c: sa.Connection, source: str, keys: Sequence[str]) -> Accepted | None:
+    """Find an earlier trigger with any of these keys (B2.2)."""
+    found = (
+        sa.select(TRIGGER.c.id, TRIGGER.c.disposition, TRIGGER.c.reason)
+        .join(DEDUPE, DEDUPE.c.trigger_id == TRIGGER.c.id)
+        .where(DEDUPE.c.source == source, DEDUPE.c.key.in_(keys))
+        .limit(1)
+    )
+    row = c.execute(found).one_or_none()
+    if row is None:
+        return None
+    disposition = Disposition(row.disposition)
+    return Accepted(
+        id=TriggerId(row.id), duplicate=True, disposition=disposition, reason=row.reason
+    )
+
+
+def _as_ours(c: sa.Connection, source: str, trigger: Trigger) -> Trigger:
+    """Recognise our own output by its receipt, whoever the provider says it is by (B1.5)."""
+    native = dict(trigger.context.facts).get("native_id", "")
+    ours = sa.select(OUTBOX.c.id).where(OUTBOX.c.source == source, OUTBOX.c.receipt_id == native)
+    if native and c.scalar(ours.limit(1)) is not None:
+        return replace(trigger, actor=replace(trigger.actor, kind=ActorKind.SELF))
+    return trigger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fate:
+    """All that was decided of a trigger before it is stored."""
+
+    who: Origin
+    judgement: Judgement
+    way: routing.Route
+
+
+def _insert(u: Unit, source: str, trigger: Trigger, thread: ThreadId, fate: _Fate) -> StoredTrigger:
+    who, judgement, way = fate.who, fate.judgement, fate.way
+    payload = u.new_id("payload")
+    u.c.execute(
+        PAYLOAD.insert().values(
+            id=payload, media_type=trigger.raw_type, body=trigger.raw, created_at_ms=u.now_ms
+        )
+    )
+    made = TriggerId(u.new_id("trigger"))
+    occurred = trigger.occurred_at
+    u.c.execute(
+        TRIGGER.insert().values(
+            id=made,
+            source=source,
+            kind=trigger.kind,
+            thread_id=thread,
+            actor_kind=who.actor.kind.value,
+            actor_id=who.actor.id,
+            trust=int(who.trust),
+            body_json=codec.dump_trigger(trigger),
+            payload_id=payload,
+            occurred_at_ms=int(occurred.timestamp() * 1000) if occurred else None,
+            received_at_ms=u.now_ms,
+            verdict=judgement.verdict.value,
+            rule=judgement.rule,
+            rules_version=judgement.version,
+            disposition=way.disposition.value,
+            reason=way.reason,
+        )
+    )
+    keys = [
+        {"source": source, "key": key, "trigger_id": made} for key in dict.fromkeys(trigger.dedupe)
+    ]
+    if keys:
+        u.c.execute(DEDUPE.insert(), keys)
+    return StoredTrigger(
+        id=made,
+        source=source,
+        thread=thread,
+        trigger=trigger,
+        trust=who.trust,
+        received_at_ms=u.now_ms,
+        payload=payload,
+    )
+
+
+def _deliver(
+    u: Unit, stored: StoredTrigger, delivery: routing.Delivery, thread_ids: Sequence[ThreadId]
+) -> None:
+    u.c.execute(
+        DELIVERY.insert().values(
+            session_id=delivery.session, trigger_id=stored.id, wake=delivery.wake
+        )
+    )
+    if not delivery.wake:
+        return
+    sessions.wake(u, delivery.session)
+    work_id = u.c.scalar(sa.select(SESSION.c.work_id).where(SESSION.c.id == delivery.session))
+    if work_id is not None:
+        match_external(u, work_id, stored.id, thread_ids)
+
+
+def match_external(u: Unit, work_id: str, trigger: str, thread_ids: Sequence[ThreadId]) -> None:
+    """Match a trigger with an item's waits for its thread or a linked one; note what came of it."""
+    for thread in thread_ids:
+        found = waits.settle(u.c, work_id, Wake(kind=WaitKind.EXTERNAL, ref=thread))
+        if found.outcome is Outcome.NONE:
+            continue
+        about = About(trigger_id=trigger, work_id=work_id)
+        record(u, "wait.matched", about, {"outcome": found.outcome, "thread": thread})
+        if found.outcome is Outcome.MATCH:
+            return
+
+
+# ------------------------------------------------------------------ what the hub itself says
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A trigger that the hub makes for one session: a job's end, an answer, a deadline."""
+
+    kind: str
+    channel: Channel
+    title: str
+    text: str
+    actor: Actor = HUB
+    trust: Trust = Trust.OPERATOR
+    dedupe: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def notify(
+    u: Unit, session: str, thread: ThreadId, notice: Notice, *, wake: bool = True
+) -> TriggerId:
+    """Store a notice and deliver it to one session, once for each dedupe key."""
+    seen = _seen(u.c, HUB_SOURCE, notice.dedupe)
+    if seen is not None:
+        return seen.id
+    trigger = Trigger(
+        kind=notice.kind,
+        channel=notice.channel,
+        actor=notice.actor,
+        content=Content(title=notice.title, text=notice.text),
+        context=Context(thread=thread, facts=notice.facts),
+        dedupe=notice.dedupe,
+    )
+    who = Origin(actor=notice.actor, trust=notice.trust, listed=False)
+    delivery = routing.Delivery(session=SessionId(session), wake=wake)
+    reason = f"for its own session: {notice.title}"
+    judgement = Judgement(verdict=Verdict.EXPLICIT, rule="hub", reason=reason, version="-")
+    disposition = Disposition.WOKE if wake else Disposition.JOINED
+    way = routing.Route(disposition=disposition, deliveries=(delivery,), reason=reason)
+    fate = _Fate(who=who, judgement=judgement, way=way)
+    stored = _insert(u, HUB_SOURCE, trigger, thread, fate)
+    _deliver(u, stored, delivery, ())
+    record(
+        u, "intake.accepted", About(trigger_id=stored.id, session_id=session), {"kind": notice.kind}
+    )
+    return stored.id
+
+
+def read(c: sa.Connection, trigger: str) -> StoredTrigger | None:
+    """Read a trigger as it was stored, without its raw bytes."""
+    row = c.execute(sa.select(TRIGGER).where(TRIGGER.c.id == trigger)).one_or_none()
+    return None if row is None else _read(row)
+
+
+def _read(row: sa.Row[tuple[object, ...]]) -> StoredTrigger:
+    return StoredTrigger(
+        id=TriggerId(row.id),
+        source=row.source,
+        thread=ThreadId(row.thread_id),
+        trigger=codec.load_trigger(row.body_json),
+        trust=Trust(row.trust),
+        received_at_ms=row.received_at_ms,
+        payload=row.payload_id,
+    )
+
+
+def unread(c: sa.Connection, session: str) -> list[StoredTrigger]:
+    """Read what a session has not taken yet, oldest first."""
+    rows = c.execute(
+        sa.select(TRIGGER)
+        .join(DELIVERY, DELIVERY.c.trigger_id == TRIGGER.c.id)
+        .where(DELIVERY.c.session_id == session, DELIVERY.c.taken_n.is_(None))
+        .order_by(TRIGGER.c.seq)
+    )
+    return [_read(row) for row in rows]
+
+
+def taken(c: sa.Connection, session: str, triggers: Sequence[StoredTrigger], entry: int) -> None:
+    """Note that an entry of the transcript took these triggers: that is their acknowledgement."""
+    c.execute(
+        DELIVERY.update()
+        .where(
+            DELIVERY.c.session_id == session,
+            DELIVERY.c.trigger_id.in_([trigger.id for trigger in triggers]),
+        )
+        .values(taken_n=entry)
+    )
+
+
+def fall_back(u: Unit, session: str) -> list[SessionId]:
+    """Give the unread tail of an ended session to the router (B6.4, B6.6); return who is woken."""
+    tail = [one for one in unread(u.c, session) if one.source != HUB_SOURCE]
+    u.c.execute(
+        DELIVERY.delete().where(DELIVERY.c.session_id == session, DELIVERY.c.taken_n.is_(None))
+    )
+    router = sessions.router(u.c)
+    if router is None or not tail:
+        return []
+    known = set(
+        u.c.scalars(sa.select(DELIVERY.c.trigger_id).where(DELIVERY.c.session_id == router))
+    )
+    for one in tail:
+        if one.id not in known and one.trigger.actor.kind is not ActorKind.SELF:
+            u.c.execute(DELIVERY.insert().values(session_id=router, trigger_id=one.id, wake=True))
+            sessions.wake(u, router)
+    return [router]
+
+
+def wake_work(u: Unit, session: str) -> None:
+    """Move a session's sleeping item to runnable: its turn begins."""
+    work_id = u.c.scalar(sa.select(SESSION.c.work_id).where(SESSION.c.id == session))
+    if work_id is not None:
+        work.woken(u, work.read(u.c, work_id))

@@ -1,0 +1,81 @@
+"""Threads as rows: place a trigger by the joining rule, learn its keys, find who follows (B6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from upright.api import Trigger
+from upright.core.ids import SessionId, ThreadId
+from upright.core.mandate import Trust
+from upright.core.routing import join
+from upright.store.tables import SESSION, SUBSCRIPTION, THREAD, THREAD_KEY, THREAD_LINK
+from upright.store.unit import Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A trigger's thread, and with it those that are linked."""
+
+    thread: ThreadId
+    all: tuple[ThreadId, ...]
+
+
+def place(u: Unit, source: str, trigger: Trigger, trust: Trust) -> Place:
+    """Find or make the thread; learn the keys and links that came with the trigger."""
+    context = trigger.context
+    wanted = {context.thread, *context.joins, *context.related} - {""}
+    rows = u.c.execute(
+        sa.select(THREAD_KEY.c.key, THREAD_KEY.c.thread_id).where(THREAD_KEY.c.key.in_(wanted))
+    )
+    found = join(context, {row.key: ThreadId(row.thread_id) for row in rows}, trust)
+    thread = found.thread or _make(u, source, trigger)
+    if found.learn:
+        learnt = [{"key": key, "thread_id": thread} for key in found.learn]
+        u.c.execute(THREAD_KEY.insert(), learnt)
+    for other in found.links:
+        link(u.c, thread, other)
+    return Place(thread=thread, all=(thread, *linked(u.c, thread)))
+
+
+def _make(u: Unit, source: str, trigger: Trigger) -> ThreadId:
+    made = ThreadId(u.new_id("thread"))
+    title = trigger.content.title[:200]
+    u.c.execute(THREAD.insert().values(id=made, source=source, title=title, created_at_ms=u.now_ms))
+    return made
+
+
+def link(c: sa.Connection, one: str, other: str) -> None:
+    """Link two threads, both ways round; doing it twice is no error."""
+    known = set(linked(c, ThreadId(one)))
+    if other != one and other not in known:
+        pair = [{"thread_id": one, "other_id": other}, {"thread_id": other, "other_id": one}]
+        c.execute(THREAD_LINK.insert(), pair)
+
+
+def linked(c: sa.Connection, thread: ThreadId) -> tuple[ThreadId, ...]:
+    """Return the threads that are linked with *thread*."""
+    others = sa.select(THREAD_LINK.c.other_id).where(THREAD_LINK.c.thread_id == thread)
+    return tuple(ThreadId(other) for other in c.scalars(others.order_by(THREAD_LINK.c.other_id)))
+
+
+def learn(u: Unit, thread: ThreadId, keys: Sequence[str]) -> None:
+    """Teach a thread keys that nobody else has; what is known already stays where it is."""
+    known = set(u.c.scalars(sa.select(THREAD_KEY.c.key).where(THREAD_KEY.c.key.in_(keys))))
+    new = [{"key": key, "thread_id": thread} for key in dict.fromkeys(keys) if key not in known]
+    if new:
+        u.c.execute(THREAD_KEY.insert(), new)
+
+
+def followers(c: sa.Connection, thread_ids: Sequence[ThreadId]) -> tuple[SessionId, ...]:
+    """Return the live sessions that follow any of these threads, in the order they began to."""
+    found = (
+        sa.select(SUBSCRIPTION.c.session_id, sa.func.min(SUBSCRIPTION.c.created_at_ms).label("at"))
+        .join(SESSION, SESSION.c.id == SUBSCRIPTION.c.session_id)
+        .where(SUBSCRIPTION.c.thread_id.in_(thread_ids), SESSION.c.ended_at_ms.is_(None))
+        .group_by(SUBSCRIPTION.c.session_id)
+        .order_by("at", SUBSCRIPTION.c.session_id)
+    )
+    return tuple(SessionId(row.session_id) for row in c.execute(found))
