@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -33,7 +33,8 @@ class Rule:
     """A rule: every field that is given must match; an empty field matches anything.
 
     ``kinds`` and ``scopes`` are globs (``*`` and ``?``), over the trigger's kind and over its
-    repository. ``facts`` are (name, glob) pairs. ``text`` is searched, without case.
+    repository. ``facts`` are (name, glob) pairs; of several facts of one name (labels), one that
+    matches is enough. ``text`` is searched, without case.
     """
 
     name: str
@@ -64,12 +65,17 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A verdict, the rule that made it and why, and the version of the rules."""
+    """A verdict, the rule that made it and why, and the version of the rules.
+
+    ``by_mode`` says that *ignore* is the source's ``explicit_only``, no rule: whoever follows the
+    thread is woken all the same (B3.3).
+    """
 
     verdict: Verdict
     rule: str
     reason: str
     version: str
+    by_mode: bool = False
 
 
 DEFAULT_RULES: Final = (
@@ -121,9 +127,13 @@ def _one_of(wanted: tuple[object, ...], value: object) -> bool:
     return not wanted or value in wanted
 
 
+def _has_fact(trigger: Trigger, name: str, glob: str) -> bool:
+    facts = trigger.context.facts
+    return any(key == name and _any_glob((glob,), value) for key, value in facts)
+
+
 def matches(rule: Rule, source: str, trigger: Trigger, origin: Origin) -> bool:
     """Say whether every given field of *rule* matches."""
-    facts = dict(trigger.context.facts)
     code = trigger.context.code
     said = f"{trigger.content.title}\n{trigger.content.text}".lower()
     return all(
@@ -135,7 +145,7 @@ def matches(rule: Rule, source: str, trigger: Trigger, origin: Origin) -> bool:
             _one_of(rule.actors, origin.actor.id),
             _one_of(rule.addresses, trigger.context.address),
             rule.listed_bots is None or rule.listed_bots == origin.listed,
-            all(name in facts and _any_glob((glob,), facts[name]) for name, glob in rule.facts),
+            all(_has_fact(trigger, name, glob) for name, glob in rule.facts),
             rule.text.lower() in said,
         )
     )
@@ -152,9 +162,11 @@ def judge(rules: Rules, source: str, trigger: Trigger, origin: Origin) -> Judgem
             verdict, name = rule.verdict, rule.name
             reason = f"{trigger.kind} by {origin.actor.kind} {origin.actor.id}"
             break
+    judged = _judgement(rules, verdict, name, reason)
     if verdict is Verdict.CANDIDATE and mode is Mode.EXPLICIT_ONLY:
-        verdict, reason = Verdict.IGNORE, f"{reason}; the source takes explicit triggers only"
-    return _judgement(rules, verdict, name, reason)
+        reason = f"{reason}; the source takes explicit triggers only"
+        return replace(judged, verdict=Verdict.IGNORE, reason=reason, by_mode=True)
+    return judged
 
 
 def _judgement(rules: Rules, verdict: Verdict, name: str, reason: str) -> Judgement:

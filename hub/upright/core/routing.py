@@ -72,10 +72,13 @@ def route(
     """Route a judged trigger.
 
     *subscribers* are the live ones, of the thread and of the threads linked with it: a finished
-    worker is never among them (B6.6). *router* is None while no model is configured (B16.5).
+    worker is never among them (B6.6). *router* is None while no model is configured (B17.5). Our
+    own output starts nothing, whatever a rule says of it (B1.5).
     """
     if subscribers:
         return _pass_through(judgement, origin, subscribers)
+    if origin.actor.kind is ActorKind.SELF:
+        return Route(disposition=Disposition.IGNORED, deliveries=(), reason="our own output")
     match judgement.verdict:
         case Verdict.IGNORE:
             return Route(disposition=Disposition.IGNORED, deliveries=(), reason=judgement.reason)
@@ -99,7 +102,8 @@ def _pass_through(
     judgement: Judgement, origin: Origin, subscribers: tuple[SessionId, ...]
 ) -> Route:
     by_us = origin.actor.kind is ActorKind.SELF
-    wake = judgement.verdict is not Verdict.IGNORE and not by_us
+    ruled_out = judgement.verdict is Verdict.IGNORE and not judgement.by_mode
+    wake = not ruled_out and not by_us
     return Route(
         disposition=Disposition.WOKE if wake else Disposition.JOINED,
         deliveries=tuple(Delivery(session=session, wake=wake) for session in subscribers),

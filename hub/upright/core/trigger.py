@@ -64,16 +64,14 @@ class Origin:
 def origin(trigger: Trigger, source: str, people: People) -> Origin:
     """Fix a trigger's origin: what configuration knows of the id; never what the text says.
 
-    A connector's SELF and SYSTEM stand; a bot stays a bot, listed or not; a stranger becomes what
-    the identity map knows.
+    A connector's SELF and SYSTEM stand; a bot stays a bot, listed or not; anybody else is what the
+    identity map knows of the id, and a stranger when it knows nothing: a connector can't promote.
     """
     actor = trigger.actor
     person = people.person(source, actor.id)
     listed = actor.kind is ActorKind.BOT and people.lists_bot(source, actor.id)
-    if actor.kind is ActorKind.STRANGER and person is not None:
-        actor = replace(actor, kind=person.kind)
-    if actor.kind in {ActorKind.OPERATOR, ActorKind.MEMBER, ActorKind.CONTACT} and person is None:
-        actor = replace(actor, kind=ActorKind.STRANGER)  # a connector can't promote anybody
+    if actor.kind not in {ActorKind.SELF, ActorKind.SYSTEM, ActorKind.BOT}:
+        actor = replace(actor, kind=person.kind if person else ActorKind.STRANGER)
     return Origin(actor=actor, trust=trust_of(actor.kind, listed=listed), listed=listed)
 
 
