@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from fixtures.laws import events, law, named, pairs, states
+from upright.core.errors import IllegalMoveError
+from upright.core.job import (
+    TERMINAL,
+    TRANSITIONS,
+    Began,
+    EndedBadly,
+    EndedByStop,
+    EndedWell,
+    JobEvent,
+    JobState,
+    Outcome,
+    StopAsked,
+    Vanished,
+    end_event,
+    may,
+    step,
+)
+
+# B10.2: a stop is a request; the device may report a start again after a reconnect; whichever end
+# comes first is the end.
+LAW: Final = """
+    queued: Began>running StopAsked>stopping EndedWell>finished EndedBadly>failed \
+EndedByStop>stopped Vanished>lost
+    running: Began>running StopAsked>stopping EndedWell>finished EndedBadly>failed \
+EndedByStop>stopped Vanished>lost
+    stopping: Began>stopping StopAsked>stopping EndedWell>finished EndedBadly>failed \
+EndedByStop>stopped Vanished>lost
+    stopped
+    finished
+    failed
+    lost
+"""
+
+
+@pytest.mark.clause("B10.2")
+@pairs(JobState, JobEvent)
+def test_a_job_moves_as_the_law_says_and_not_otherwise(
+    state: JobState, event: type[JobEvent]
+) -> None:
+    after = law(LAW).get((state.value, event.__name__))
+    assert may(state, event()) is (after is not None)
+    if after is None:
+        with pytest.raises(IllegalMoveError):
+            step(state, event())
+    else:
+        assert step(state, event()) == after
+
+
+def test_the_table_holds_the_law_and_no_more() -> None:
+    assert named(TRANSITIONS) == law(LAW)
+    assert states(LAW) == set(JobState)
+
+
+@pytest.mark.clause("B10.2")
+def test_the_first_terminal_writer_wins() -> None:
+    ends = [event for event in events(JobEvent) if event not in {Began, StopAsked}]
+    for first in ends:
+        ended = step(JobState.STOPPING, first())
+        assert ended in TERMINAL
+        assert not [late for late in events(JobEvent) if may(ended, late())]
+
+
+def test_the_terminal_states_are_four() -> None:
+    assert {"stopped", "finished", "failed", "lost"} == TERMINAL
+
+
+@pytest.mark.clause("B10.2", "E6.1")
+def test_a_stop_that_races_completion_keeps_the_true_end() -> None:
+    asked = step(JobState.RUNNING, StopAsked())
+    assert step(asked, end_event(Outcome.EXITED, 0)) is JobState.FINISHED
+
+
+@pytest.mark.clause("E4.4")
+@pytest.mark.parametrize(
+    ("outcome", "code", "event"),
+    [
+        (Outcome.EXITED, 0, EndedWell()),
+        (Outcome.EXITED, 1, EndedBadly()),
+        (Outcome.EXITED, None, EndedBadly()),
+        (Outcome.SIGNALED, 9, EndedBadly()),
+        (Outcome.SIGNALED, 0, EndedBadly()),
+        (Outcome.TIMED_OUT, None, EndedBadly()),
+        (Outcome.SPAWN_FAILED, 2, EndedBadly()),
+        (Outcome.DENIED, None, EndedBadly()),
+        (Outcome.EXPIRED, None, EndedBadly()),
+        (Outcome.CANCELLED, None, EndedByStop()),
+        (Outcome.KILLED, None, EndedByStop()),
+        (Outcome.LOST, None, Vanished()),
+    ],
+)
+def test_each_outcome_of_a_command_ends_its_job_in_one_way(
+    outcome: Outcome, code: int | None, event: JobEvent
+) -> None:
+    assert end_event(outcome, code) == event
