@@ -1,0 +1,73 @@
+"""Environment: what a command starts with; a request may set a few names, the rest is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+SETTABLE: Final = frozenset({"TERM", "LANG", "NO_COLOR", "CI", "TZ"})
+SETTABLE_PREFIX: Final = "LC_"
+COMMAND_VARIABLE: Final = "UPRIGHT_COMMAND_ID"
+"""Set in every command; it is how processes that left its group are found again."""
+
+_LOADERS: Final = ("LD_", "DYLD_", "GIT_", "PYTHON", "UPRIGHT_")
+_NEVER: Final = frozenset(
+    {
+        "ALL_PROXY",
+        "BASH_ENV",
+        "ENV",
+        "HOME",
+        "HTTPS_PROXY",
+        "HTTP_PROXY",
+        "IFS",
+        "JAVA_TOOL_OPTIONS",
+        "NODE_OPTIONS",
+        "NO_PROXY",
+        "PATH",
+        "PERL5LIB",
+        "PERL5OPT",
+        "RUBYLIB",
+        "RUBYOPT",
+        "SHELL",
+        "SSH_ASKPASS",
+        "SSH_AUTH_SOCK",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What a command is given, and the names (sorted) that were asked for and not set."""
+
+    variables: Mapping[str, str]
+    dropped: tuple[str, ...]
+
+
+def may_set(name: str, owner: Iterable[str]) -> bool:
+    """Say whether a request may set *name*; *owner* holds the names that the owner added.
+
+    Names that make a program load or run something else are out of reach even for the owner's
+    list: a workspace's command would otherwise carry another one inside it.
+    """
+    if name.upper() in _NEVER or name.upper().startswith(_LOADERS):
+        return False
+    return name in SETTABLE or name.startswith(SETTABLE_PREFIX) or name in owner
+
+
+def compose(
+    base: Mapping[str, str],
+    asked: Iterable[tuple[str, str]],
+    *,
+    owner: Iterable[str],
+    command_id: str,
+) -> Environment:
+    """Return *base* with the allowed part of *asked*, and the mark of the command."""
+    variables, dropped, names = dict(base), set[str](), frozenset(owner)
+    for name, value in asked:
+        if may_set(name, names):
+            variables[name] = value
+        else:
+            dropped.add(name)
+    variables[COMMAND_VARIABLE] = command_id
+    return Environment(variables=variables, dropped=tuple(sorted(dropped)))

@@ -1,0 +1,1 @@
+"""The spool: one folder per command, which is the truth about it; there is no second journal."""
