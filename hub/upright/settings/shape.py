@@ -1,0 +1,244 @@
+"""Shape: every key of ``upright.toml``, its type and its default. Units stand in the names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from upright.api import ActorKind, SecretRef
+from upright.core.gate import DEFAULT_RULES, Mode, Rule, Rules
+from upright.core.trigger import People, Person
+
+EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+OPENAI_URL: Final = "https://api.openai.com/v1"
+KNOWN_KINDS: Final = frozenset({ActorKind.OPERATOR, ActorKind.MEMBER, ActorKind.CONTACT})
+
+
+class LogFormat(StrEnum):
+    """How a log line looks; ``auto`` is for people on a terminal, JSON lines elsewhere."""
+
+    AUTO = "auto"
+    JSON = "json"
+    HUMAN = "human"
+
+
+class LogLevel(StrEnum):
+    """The least that is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubSection:
+    """``[hub]``: where the hub listens, and where it keeps what is its own.
+
+    ``port`` 0 takes a free one. ``public_url`` is how providers and devices reach it from outside.
+    ``state_dir`` is below the home when it isn't absolute.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    public_url: str = ""
+    state_dir: Path = Path()
+    name: str = "upright"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            problem = "port must be between 0 and 65535"
+            raise ValueError(problem)
+        address = urlsplit(self.public_url)
+        if self.public_url and (address.scheme not in {"http", "https"} or not address.hostname):
+            problem = "public_url must be an address such as https://hub.example.org"
+            raise ValueError(problem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseSection:
+    """``[database]``: ``path`` is below the state folder when it isn't absolute."""
+
+    path: Path = Path("upright.db")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleSection:
+    """``[model.router]``, ``[model.worker]``: another model for one role."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSection:
+    """``[model]``: an OpenAI-compatible endpoint; none when ``base_url`` is empty (B17.5)."""
+
+    base_url: str = ""
+    name: str = ""
+    api_key: SecretRef | None = None
+    router: RoleSection = field(default_factory=RoleSection)
+    worker: RoleSection = field(default_factory=RoleSection)
+    first_byte_s: float = 300.0
+    idle_s: float = 120.0
+    whole_s: float = 1_800.0
+    tries: int = 4
+
+    def __post_init__(self) -> None:
+        if not self.base_url:
+            return
+        address = urlsplit(self.base_url)
+        if address.scheme not in {"http", "https"} or not address.hostname:
+            problem = f"base_url must be an address such as {OPENAI_URL}"
+            raise ValueError(problem)
+        if not self.name and not (self.router.name and self.worker.name):
+            msg = "name is missing, or UPRIGHT_MODEL_NAME: which model is asked?"
+            raise ValueError(msg)
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is a model at all."""
+        return bool(self.base_url)
+
+    def names(self) -> dict[str, str]:
+        """Return the model of each role that has its own."""
+        roles = {"router": self.router.name, "worker": self.worker.name}
+        return {role: name for role, name in roles.items() if name}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogsSection:
+    """``[logs]``."""
+
+    level: LogLevel = LogLevel.INFO
+    format: LogFormat = LogFormat.AUTO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSection:
+    """``[sources.NAME]``: ``keys`` belong to the kind and are read when its plugin is loaded."""
+
+    connector: str
+    mode: Mode = Mode.CANDIDATES
+    keys: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonSection:
+    """``[people.NAME]``: ``ids`` are ``source:id``, or ``*:id`` for every source."""
+
+    kind: ActorKind
+    ids: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.kind not in KNOWN_KINDS:
+            problem = "kind must be operator, member or contact"
+            raise ValueError(problem)
+        for key in self.ids:
+            source, colon, name = key.partition(":")
+            if not (source and colon and name):
+                problem = f'ids are "source:id" or "*:id", not {key!r}'
+                raise ValueError(problem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """``[limits]``: bounds and intervals; tests scale them down."""
+
+    # turns and sessions
+    inline_wait_s: float = 5.0  # how long `run` holds a turn before it says still_running
+    lease_s: float = 10.0
+    sweep_s: float = 1.0  # how often the engine and the timers look without a hint
+    fold_window_s: float = 2.0
+    fold_max_s: float = 30.0
+    steps_per_turn: int = 50
+    steps_per_item: int = 500
+    turn_s: float = 1_800.0
+    concurrent_turns: int = 8
+    wait_deadline_s: float = 86_400.0
+    question_s: float = 604_800.0
+    drain_s: float = 10.0
+    # intake and outbox
+    backlog_triggers: int = 10_000
+    retry_after_s: float = 5.0
+    outbox_expires_s: float = 86_400.0
+    outbox_base_s: float = 1.0
+    outbox_cap_s: float = 300.0
+    outbox_tries: int = 8
+    # connectors
+    connector_start_s: float = 30.0
+    connector_stop_s: float = 5.0
+    connector_base_s: float = 1.0
+    connector_cap_s: float = 300.0
+    hook_body_s: float = 30.0
+    # devices
+    handshake_s: float = 10.0
+    ping_s: float = 15.0
+    dead_s: float = 40.0
+    pairing_s: float = 600.0
+    command_timeout_s: float = 3_600.0
+    command_output_bytes: int = 256 * 1024 * 1024
+    cancel_grace_s: float = 10.0
+    # streams
+    events_poll_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if getattr(self, name) <= 0:
+                problem = f"{name} must be above 0"
+                raise ValueError(problem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The whole configuration, and where each value came from.
+
+    ``home`` holds the file and everything that is named relatively. ``origins`` maps a dotted key
+    to ``flag``, ``environment NAME`` or the file; what isn't in it is a default.
+    """
+
+    home: Path
+    file: Path
+    hub: HubSection = field(default_factory=HubSection)
+    database: DatabaseSection = field(default_factory=DatabaseSection)
+    model: ModelSection = field(default_factory=ModelSection)
+    logs: LogsSection = field(default_factory=LogsSection)
+    sources: Mapping[str, SourceSection] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    people: Mapping[str, PersonSection] = field(default_factory=dict)
+    bots: frozenset[str] = frozenset()
+    limits: Limits = field(default_factory=Limits)
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def state_dir(self) -> Path:
+        """Where the hub keeps its files."""
+        return self.home / self.hub.state_dir
+
+    @property
+    def database_path(self) -> Path:
+        """The database's file."""
+        return self.state_dir / self.database.path
+
+    def gate_rules(self) -> Rules:
+        """Return the configured rules before the built-in ones, and each source's mode.
+
+        The version is a digest of all that a verdict can depend on.
+        """
+        rules = (*self.rules, *DEFAULT_RULES)
+        modes = tuple(sorted((name, source.mode) for name, source in self.sources.items()))
+        said = repr((rules, modes)).encode()
+        return Rules(version=hashlib.sha256(said).hexdigest()[:12], rules=rules, modes=modes)
+
+    def identities(self) -> People:
+        """Return the identity map."""
+        persons = tuple(
+            Person(name=name, kind=person.kind, ids=frozenset(person.ids))
+            for name, person in self.people.items()
+        )
+        return People.of(persons, self.bots)
