@@ -1,0 +1,69 @@
+"""Resolve: the one id that a prefix means, over all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from upright.core.ids import PREFIXES
+from upright.store import tables
+from upright.store.errors import AmbiguousIdError, UnknownIdError
+
+_TABLES: Final[Mapping[str, sa.Table]] = {
+    "trigger": tables.TRIGGER,
+    "thread": tables.THREAD,
+    "session": tables.SESSION,
+    "work": tables.WORK,
+    "wait": tables.WAIT,
+    "job": tables.JOB,
+    "outbox": tables.OUTBOX,
+    "request": tables.REQUEST,
+    "device": tables.DEVICE,
+    "turn": tables.TURN,
+    "payload": tables.PAYLOAD,
+}
+MAX_CANDIDATES: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """An id, and the kind of thing it is (a key of ``core.ids.PREFIXES``)."""
+
+    kind: str
+    id: str
+
+
+def resolve(c: sa.Connection, prefix: str) -> Resolved:
+    """Find what *prefix* means: a whole id, or the beginning of one and only one.
+
+    Raises:
+        UnknownIdError: nothing begins like this.
+        AmbiguousIdError: several do; it names up to five.
+    """
+    found = [
+        Resolved(kind=kind, id=each)
+        for kind, table in _TABLES.items()
+        if prefix and _may_begin(prefix, f"{PREFIXES[kind]}_")
+        for each in c.scalars(_begins(table, prefix))
+    ]
+    exact = [each for each in found if each.id == prefix]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not found:
+        raise UnknownIdError(prefix)
+    raise AmbiguousIdError(prefix, tuple(each.id for each in found[:MAX_CANDIDATES]))
+
+
+def _may_begin(prefix: str, start: str) -> bool:
+    return prefix.startswith(start) or start.startswith(prefix)
+
+
+def _begins(table: sa.Table, prefix: str) -> sa.Select[str]:
+    """Select ids by range, which the key's index serves; LIKE would read the whole table."""
+    after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    key = table.c.id
+    chosen = sa.select(key).where(key >= prefix, key < after)
+    return chosen.order_by(key).limit(MAX_CANDIDATES)
