@@ -8,7 +8,9 @@ from enum import StrEnum
 from typing import Final
 
 from upright.core.errors import IllegalMoveError
+from upright.core.ids import DeviceId, JobId, SessionId, WorkId
 from upright.core.machine import move
+from upright_wire.command import Ending
 
 
 class JobState(StrEnum):
@@ -24,20 +26,6 @@ class JobState(StrEnum):
 
 
 TERMINAL: Final = frozenset({JobState.STOPPED, JobState.FINISHED, JobState.FAILED, JobState.LOST})
-
-
-class Outcome(StrEnum):
-    """How a command ended, as the device says (E4.4)."""
-
-    EXITED = "exited"
-    SIGNALED = "signaled"
-    TIMED_OUT = "timed_out"
-    CANCELLED = "cancelled"
-    KILLED = "killed"
-    SPAWN_FAILED = "spawn_failed"
-    DENIED = "denied"
-    EXPIRED = "expired"
-    LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +76,16 @@ TRANSITIONS: Final[Mapping[tuple[JobState, type], JobState]] = {
     **{(state, event): end for state in _LIVE for event, end in _ENDS.items()},
 }
 
-_BY_STOP: Final = frozenset({Outcome.CANCELLED, Outcome.KILLED})
+_BY_STOP: Final = frozenset({Ending.CANCELLED, Ending.KILLED})
 
 
-def end_event(outcome: Outcome, code: int | None) -> JobEvent:
-    """Translate the device's final into the job's event."""
-    if outcome is Outcome.LOST:
+def end_event(ending: Ending, code: int | None) -> JobEvent:
+    """Translate the device's final into the job's event; *code* counts for EXITED only."""
+    if ending is Ending.LOST:
         return Vanished()
-    if outcome in _BY_STOP:
+    if ending in _BY_STOP:
         return EndedByStop()
-    if outcome is Outcome.EXITED and code == 0:
+    if ending is Ending.EXITED and code == 0:
         return EndedWell()
     return EndedBadly()
 
@@ -114,3 +102,36 @@ def may(state: JobState, event: JobEvent) -> bool:
     except IllegalMoveError:
         return False
     return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job as it is stored; ``stdout_bytes`` and ``stderr_bytes`` are what is here so far."""
+
+    id: JobId
+    session: SessionId
+    work: WorkId
+    call_id: str
+    device: DeviceId
+    state: JobState
+    spec_json: str
+    digest: str
+    stdin: bytes
+    background: bool
+    epoch: int
+    outcome: str
+    code: int | None
+    started: str
+    detail_json: str
+    sent: bool
+    reported: bool
+    stdout_bytes: int
+    stderr_bytes: int
+    created_at_ms: int
+    started_at_ms: int | None
+    ended_at_ms: int | None
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self.state in TERMINAL

@@ -80,3 +80,15 @@ class LeaseLostError(StoreError):
         super().__init__(f"session {session} is not led under epoch {epoch} any more")
         self.session = session
         self.epoch = epoch
+
+
+class OutputGapError(StoreError):
+    """Output came behind bytes that are missing: the peer broke the protocol."""
+
+    code = "store.output_gap"
+
+    def __init__(self, *, job: str, stream: str, have: int, offset: int) -> None:
+        super().__init__(f"{stream} of {job} ends at {have}, and {offset} came next")
+        self.job = job
+        self.have = have
+        self.offset = offset

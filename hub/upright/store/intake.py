@@ -69,8 +69,8 @@ def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accep
     followers = threads.followers(u.c, home.all)
     router = sessions.ensure_router(u) if policy.routes else None
     way = routing.route(judgement, who, followers, router)
-    fate = _Fate(who=who, judgement=judgement, way=way)
-    stored = _insert(u, source, trigger, home.thread, fate)
+    fate = _Fate(thread=home.thread, who=who, judgement=judgement, way=way)
+    stored = _insert(u, source, trigger, fate)
     for delivery in way.deliveries:
         _deliver(u, stored, delivery, home.all)
     about = About(trigger_id=stored.id)
@@ -121,13 +121,14 @@ def _as_ours(c: sa.Connection, source: str, trigger: Trigger) -> Trigger:
 class _Fate:
     """All that was decided of a trigger before it is stored."""
 
+    thread: ThreadId
     who: Origin
     judgement: Judgement
     way: routing.Route
 
 
-def _insert(u: Unit, source: str, trigger: Trigger, thread: ThreadId, fate: _Fate) -> StoredTrigger:
-    who, judgement, way = fate.who, fate.judgement, fate.way
+def _insert(u: Unit, source: str, trigger: Trigger, fate: _Fate) -> StoredTrigger:
+    who, judgement, way, thread = fate.who, fate.judgement, fate.way, fate.thread
     payload = u.new_id("payload")
     u.c.execute(
         PAYLOAD.insert().values(
@@ -236,8 +237,8 @@ def notify(
     judgement = Judgement(verdict=Verdict.EXPLICIT, rule="hub", reason=reason, version="-")
     disposition = Disposition.WOKE if wake else Disposition.JOINED
     way = routing.Route(disposition=disposition, deliveries=(delivery,), reason=reason)
-    fate = _Fate(who=who, judgement=judgement, way=way)
-    stored = _insert(u, HUB_SOURCE, trigger, thread, fate)
+    fate = _Fate(thread=thread, who=who, judgement=judgement, way=way)
+    stored = _insert(u, HUB_SOURCE, trigger, fate)
     _deliver(u, stored, delivery, ())
     record(
         u, "intake.accepted", About(trigger_id=stored.id, session_id=session), {"kind": notice.kind}

@@ -15,7 +15,7 @@ from upright.core.job import (
     EndedWell,
     JobEvent,
     JobState,
-    Outcome,
+    Ending,
     StopAsked,
     Vanished,
     end_event,
@@ -74,28 +74,28 @@ def test_the_terminal_states_are_four() -> None:
 @pytest.mark.clause("B10.2", "E6.1")
 def test_a_stop_that_races_completion_keeps_the_true_end() -> None:
     asked = step(JobState.RUNNING, StopAsked())
-    assert step(asked, end_event(Outcome.EXITED, 0)) is JobState.FINISHED
+    assert step(asked, end_event(Ending.EXITED, 0)) is JobState.FINISHED
 
 
 @pytest.mark.clause("E4.4")
 @pytest.mark.parametrize(
     ("outcome", "code", "event"),
     [
-        (Outcome.EXITED, 0, EndedWell()),
-        (Outcome.EXITED, 1, EndedBadly()),
-        (Outcome.EXITED, None, EndedBadly()),
-        (Outcome.SIGNALED, 9, EndedBadly()),
-        (Outcome.SIGNALED, 0, EndedBadly()),
-        (Outcome.TIMED_OUT, None, EndedBadly()),
-        (Outcome.SPAWN_FAILED, 2, EndedBadly()),
-        (Outcome.DENIED, None, EndedBadly()),
-        (Outcome.EXPIRED, None, EndedBadly()),
-        (Outcome.CANCELLED, None, EndedByStop()),
-        (Outcome.KILLED, None, EndedByStop()),
-        (Outcome.LOST, None, Vanished()),
+        (Ending.EXITED, 0, EndedWell()),
+        (Ending.EXITED, 1, EndedBadly()),
+        (Ending.EXITED, None, EndedBadly()),
+        (Ending.SIGNALED, 9, EndedBadly()),
+        (Ending.SIGNALED, 0, EndedBadly()),
+        (Ending.TIMED_OUT, None, EndedBadly()),
+        (Ending.SPAWN_FAILED, 2, EndedBadly()),
+        (Ending.DENIED, None, EndedBadly()),
+        (Ending.EXPIRED, None, EndedBadly()),
+        (Ending.CANCELLED, None, EndedByStop()),
+        (Ending.KILLED, None, EndedByStop()),
+        (Ending.LOST, None, Vanished()),
     ],
 )
 def test_each_outcome_of_a_command_ends_its_job_in_one_way(
-    outcome: Outcome, code: int | None, event: JobEvent
+    outcome: Ending, code: int | None, event: JobEvent
 ) -> None:
     assert end_event(outcome, code) == event

@@ -1,0 +1,230 @@
+"""Jobs as rows: queued for a device, begun, filled with output, ended once (B10, E4)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from upright.api import Channel
+from upright.core import job as machine
+from upright.core.ids import DeviceId, JobId, SessionId, WorkId
+from upright.core.job import TERMINAL, Job, JobState
+from upright.core.mandate import Trust
+from upright.core.wait import WaitKind, Wake
+from upright.store import intake, output, waits, work
+from upright.store.errors import UnknownIdError
+from upright.store.events import About, Cost, charge, record
+from upright.store.tables import JOB
+from upright.store.unit import Unit
+from upright_wire.command import Ending, Outcome, Started
+from upright_wire.plain import to_plain
+
+_LIVE = tuple(state.value for state in JobState if state not in TERMINAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A command to be queued: for which call of which session, under which lease epoch."""
+
+    session: str
+    work: str
+    call_id: str
+    device: str
+    spec_json: str
+    digest: str
+    stdin: bytes
+    epoch: int
+    background: bool
+    turn: str
+
+
+def queue(u: Unit, order: Order) -> JobId:
+    """Store a command; the device is sent it after the commit."""
+    made = JobId(u.new_id("job"))
+    u.c.execute(
+        JOB.insert().values(
+            id=made,
+            session_id=order.session,
+            work_id=order.work,
+            call_id=order.call_id,
+            device_id=order.device,
+            state=JobState.QUEUED.value,
+            spec_json=order.spec_json,
+            digest=order.digest,
+            stdin=order.stdin,
+            background=order.background,
+            epoch=order.epoch,
+            outcome="",
+            started=Started.NO.value,
+            detail_json="{}",
+            sent=False,
+            settled=False,
+            reported=False,
+            stdout_bytes=0,
+            stderr_bytes=0,
+            created_at_ms=u.now_ms,
+        )
+    )
+    about = About(session_id=order.session, work_id=order.work, turn_id=order.turn, job_id=made)
+    record(u, "command.queued", about, {"device": order.device})
+    return made
+
+
+def read(c: sa.Connection, job: str) -> Job:
+    """Read a job; UnknownIdError when there is none."""
+    row = c.execute(sa.select(JOB).where(JOB.c.id == job)).one_or_none()
+    if row is None:
+        raise UnknownIdError(job)
+    return _read(row)
+
+
+def _read(row: sa.Row[tuple[object, ...]]) -> Job:
+    return Job(
+        id=JobId(row.id),
+        session=SessionId(row.session_id),
+        work=WorkId(row.work_id),
+        call_id=row.call_id,
+        device=DeviceId(row.device_id),
+        state=JobState(row.state),
+        spec_json=row.spec_json,
+        digest=row.digest,
+        stdin=row.stdin,
+        background=row.background,
+        epoch=row.epoch,
+        outcome=row.outcome,
+        code=row.code,
+        started=row.started,
+        detail_json=row.detail_json,
+        sent=row.sent,
+        reported=row.reported,
+        stdout_bytes=row.stdout_bytes,
+        stderr_bytes=row.stderr_bytes,
+        created_at_ms=row.created_at_ms,
+        started_at_ms=row.started_at_ms,
+        ended_at_ms=row.ended_at_ms,
+    )
+
+
+def of_session(c: sa.Connection, session: str) -> list[Job]:
+    """Read a session's jobs, oldest first."""
+    mine = sa.select(JOB).where(JOB.c.session_id == session)
+    return [_read(row) for row in c.execute(mine.order_by(JOB.c.created_at_ms, JOB.c.id))]
+
+
+def running_twin(c: sa.Connection, session: str, digest: str) -> Job | None:
+    """Find a live job of this session that runs exactly this (B10.3)."""
+    same = sa.select(JOB).where(
+        JOB.c.session_id == session, JOB.c.digest == digest, JOB.c.state.in_(_LIVE)
+    )
+    row = c.execute(same.limit(1)).one_or_none()
+    return None if row is None else _read(row)
+
+
+# ------------------------------------------------------------------ for the device's link
+def unsettled(c: sa.Connection, device: str) -> list[Job]:
+    """Read what the device must still be told of, or tell of: oldest first."""
+    mine = sa.select(JOB).where(JOB.c.device_id == device, JOB.c.settled.is_(False))
+    return [_read(row) for row in c.execute(mine.order_by(JOB.c.created_at_ms, JOB.c.id))]
+
+
+def mark_sent(c: sa.Connection, job: str) -> None:
+    """Note that the command is about to leave: from here on it may run."""
+    c.execute(JOB.update().where(JOB.c.id == job).values(sent=True))
+
+
+def mark_settled(c: sa.Connection, job: str) -> None:
+    """Note that the device has nothing more to tell of it."""
+    c.execute(JOB.update().where(JOB.c.id == job).values(settled=True))
+
+
+def began(u: Unit, job: Job, started: Started) -> None:
+    """Note that the device runs it; a late report of an ended job changes nothing."""
+    if started is not Started.YES or not machine.may(job.state, machine.Began()):
+        return
+    state = machine.step(job.state, machine.Began())
+    if job.started == started.value and state is job.state:
+        return
+    u.c.execute(
+        JOB.update()
+        .where(JOB.c.id == job.id)
+        .values(
+            state=state.value,
+            started=started.value,
+            started_at_ms=job.started_at_ms or u.now_ms,
+        )
+    )
+    about = About(session_id=job.session, work_id=job.work, job_id=job.id)
+    record(u, "command.started", about)
+
+
+def stop(u: Unit, job: Job) -> bool:
+    """Ask a job to stop; return False when it has ended already."""
+    if not machine.may(job.state, machine.StopAsked()):
+        return False
+    state = machine.step(job.state, machine.StopAsked())
+    u.c.execute(JOB.update().where(JOB.c.id == job.id).values(state=state.value))
+    about = About(session_id=job.session, work_id=job.work, job_id=job.id)
+    record(u, "command.stop_asked", about)
+    return True
+
+
+def end(u: Unit, job: Job, outcome: Outcome) -> bool:
+    """Store how a job ended, once: the first end stands, a later one changes nothing.
+
+    Its session gets a notice unless the turn still waits for it and writes the result itself.
+    Returns True when this was the first end.
+    """
+    code = outcome.number if outcome.ending is Ending.EXITED else None
+    event = machine.end_event(outcome.ending, code)
+    if not machine.may(job.state, event):
+        return False
+    state = machine.step(job.state, event)
+    u.c.execute(
+        JOB.update()
+        .where(JOB.c.id == job.id)
+        .values(
+            state=state.value,
+            outcome=outcome.ending.value,
+            code=outcome.number,
+            started=outcome.started.value,
+            detail_json=json.dumps(to_plain(outcome)),
+            ended_at_ms=u.now_ms,
+        )
+    )
+    about = About(session_id=job.session, work_id=job.work, job_id=job.id)
+    record(u, "command.ended", about, {"outcome": outcome.ending.value, "code": outcome.number})
+    seconds = outcome.elapsed_ms / 1000
+    charge(u, Cost(kind="job", session_id=job.session, work_id=job.work, seconds=seconds))
+    waits.settle(u.c, job.work, Wake(kind=WaitKind.JOB, ref=job.id))
+    if job.background:
+        tell(u, read(u.c, job.id))
+    return True
+
+
+def tell(u: Unit, job: Job) -> None:
+    """Deliver a job's end to its session as a trigger that names the job (B8.3)."""
+    item = work.read(u.c, job.work)
+    notice = intake.Notice(
+        kind="job.finished",
+        channel=Channel.JOB,
+        title=f"job {job.id}: {job.outcome}",
+        text=json.dumps(output.result(u.c, job), ensure_ascii=False),
+        actor=intake.HUB,
+        trust=Trust.MEMBER,
+        dedupe=(f"job:{job.id}",),
+        facts=(("job", job.id), ("outcome", job.outcome)),
+    )
+    intake.notify(u, job.session, item.thread, notice)
+    u.c.execute(JOB.update().where(JOB.c.id == job.id).values(reported=True))
+
+
+def into_background(u: Unit, job: Job) -> None:
+    """From now on the job's end comes as a trigger; its call was answered with a placeholder."""
+    u.c.execute(JOB.update().where(JOB.c.id == job.id).values(background=True))
+
+
+def reported(u: Unit, job: Job) -> None:
+    """Note that the tool message holds the end."""
+    u.c.execute(JOB.update().where(JOB.c.id == job.id).values(reported=True))

@@ -1,0 +1,252 @@
+"""Outbox as rows: effects committed with their cause, claimed, sent once, settled (B15)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from upright.api import Channel, Destination, EffectClass, Receipt
+from upright.core import outbox as machine
+from upright.core.backoff import Backoff
+from upright.core.ids import OutboxId
+from upright.core.outbox import OutboxItem, OutboxState
+from upright.store import codec, intake, work
+from upright.store.errors import UnknownIdError
+from upright.store.events import About, Cost, charge, record
+from upright.store.tables import OUTBOX, SESSION
+from upright.store.unit import Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An effect to be committed: its destination and its key are fixed here (B15.1)."""
+
+    session: str
+    work: str | None
+    trigger: str | None
+    effect_class: EffectClass
+    destination: Destination
+    text: str
+    idempotency_key: str
+    state: OutboxState = OutboxState.PENDING
+    life_ms: int | None = None
+    turn: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """An effect as it is stored."""
+
+    id: OutboxId
+    session: str
+    work: str | None
+    destination: Destination
+    text: str
+    idempotency_key: str
+    digest: str
+    item: OutboxItem
+    receipt_id: str
+    receipt_url: str
+
+
+def digest(destination: Destination, text: str) -> str:
+    """Return the SHA-256 of exactly what would become visible, and where (B14.3)."""
+    exact = json.dumps([codec.DESTINATION.dump(destination), text], ensure_ascii=False)
+    return hashlib.sha256(exact.encode()).hexdigest()
+
+
+def put(u: Unit, draft: Draft) -> Stored:
+    """Store an effect; the same key again gives the first one back."""
+    same = sa.select(OUTBOX.c.id).where(OUTBOX.c.idempotency_key == draft.idempotency_key)
+    existing = u.c.scalar(same)
+    if existing is not None:
+        return read(u.c, existing)
+    made = u.new_id("outbox")
+    u.c.execute(
+        OUTBOX.insert().values(
+            id=made,
+            session_id=draft.session,
+            work_id=draft.work,
+            trigger_id=draft.trigger,
+            effect_class=draft.effect_class.value,
+            source=draft.destination.source,
+            destination_json=codec.DESTINATION.dump(draft.destination),
+            text=draft.text,
+            idempotency_key=draft.idempotency_key,
+            digest=digest(draft.destination, draft.text),
+            state=draft.state.value,
+            tries=0,
+            due_at_ms=u.now_ms,
+            expires_at_ms=None if draft.life_ms is None else u.now_ms + draft.life_ms,
+            reason="",
+            receipt_id="",
+            receipt_url="",
+            created_at_ms=u.now_ms,
+        )
+    )
+    about = About(
+        trigger_id=draft.trigger,
+        session_id=draft.session,
+        work_id=draft.work,
+        turn_id=draft.turn or None,
+        outbox_id=made,
+    )
+    record(u, "effect.committed", about, {"state": draft.state.value})
+    return read(u.c, made)
+
+
+def read(c: sa.Connection, outbox: str) -> Stored:
+    """Read an effect; UnknownIdError when there is none."""
+    row = c.execute(sa.select(OUTBOX).where(OUTBOX.c.id == outbox)).one_or_none()
+    if row is None:
+        raise UnknownIdError(outbox)
+    destination = codec.DESTINATION.load(row.destination_json)
+    if destination is None:
+        raise UnknownIdError(outbox)
+    return Stored(
+        id=OutboxId(row.id),
+        session=row.session_id,
+        work=row.work_id,
+        destination=destination,
+        text=row.text,
+        idempotency_key=row.idempotency_key,
+        digest=row.digest,
+        item=OutboxItem(
+            state=OutboxState(row.state),
+            tries=row.tries,
+            due_at_ms=row.due_at_ms,
+            expires_at_ms=row.expires_at_ms,
+            reason=row.reason,
+        ),
+        receipt_id=row.receipt_id,
+        receipt_url=row.receipt_url,
+    )
+
+
+def claim_due(u: Unit, limit: int) -> list[Stored]:
+    """Claim what is due, the oldest first; what is too late expires instead of going out."""
+    due = sa.select(OUTBOX.c.id).where(
+        OUTBOX.c.state == OutboxState.PENDING.value, OUTBOX.c.due_at_ms <= u.now_ms
+    )
+    claimed = []
+    for found in u.c.scalars(due.order_by(OUTBOX.c.created_at_ms, OUTBOX.c.id).limit(limit)).all():
+        stored = read(u.c, found)
+        if machine.expired(stored.item, u.now_ms):
+            _settle(u, stored, machine.step(stored.item, machine.TooLate(), now_ms=u.now_ms))
+            continue
+        _store(u, stored, machine.step(stored.item, machine.Claimed(), now_ms=u.now_ms))
+        claimed.append(read(u.c, found))
+    return claimed
+
+
+def next_due_ms(c: sa.Connection) -> int | None:
+    """Return when the next pending effect is due."""
+    found: int | None = c.scalar(
+        sa.select(sa.func.min(OUTBOX.c.due_at_ms)).where(
+            OUTBOX.c.state == OutboxState.PENDING.value
+        )
+    )
+    return found
+
+
+def abandon_all(u: Unit) -> int:
+    """Take back what a dead sender had claimed; the next try looks before it sends."""
+    sending = sa.select(OUTBOX.c.id).where(OUTBOX.c.state == OutboxState.SENDING.value)
+    found = list(u.c.scalars(sending))
+    for one in found:
+        stored = read(u.c, one)
+        _store(u, stored, machine.step(stored.item, machine.Abandoned(), now_ms=u.now_ms))
+    return len(found)
+
+
+def delivered(u: Unit, stored: Stored, receipt: Receipt, seconds: float) -> None:
+    """Store the receipt: the effect is visible."""
+    item = machine.step(stored.item, machine.Delivered(), now_ms=u.now_ms)
+    u.c.execute(
+        OUTBOX.update()
+        .where(OUTBOX.c.id == stored.id)
+        .values(receipt_id=receipt.provider_id, receipt_url=receipt.url)
+    )
+    _settle(u, stored, item, data={"receipt": receipt.provider_id, "found": receipt.found})
+    charge(u, Cost(kind="effect", session_id=stored.session, work_id=stored.work, seconds=seconds))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setback:
+    """A try that did not deliver: the event, why, and how long to wait before the next."""
+
+    event: machine.OutboxEvent
+    reason: str
+    wait_s: float = 0.0
+
+
+def set_back(u: Unit, stored: Stored, setback: Setback, backoff: Backoff) -> OutboxState:
+    """Store a try that did not deliver; a terminal state is told to the session."""
+    item = machine.step(
+        stored.item,
+        setback.event,
+        now_ms=u.now_ms,
+        wait_s=setback.wait_s,
+        backoff=backoff,
+        reason=setback.reason,
+    )
+    if item.state in machine.TERMINAL:
+        _settle(u, stored, item)
+    else:
+        _store(u, stored, item)
+    return item.state
+
+
+def release(u: Unit, outbox: str) -> None:
+    """Let a held effect go: a person approved exactly this."""
+    stored = read(u.c, outbox)
+    _store(u, stored, machine.step(stored.item, machine.Released(), now_ms=u.now_ms))
+
+
+def discard(u: Unit, outbox: str, reason: str) -> None:
+    """Drop a held or pending effect for good."""
+    stored = read(u.c, outbox)
+    step = machine.step(stored.item, machine.Discarded(), now_ms=u.now_ms, reason=reason)
+    _settle(u, stored, step)
+
+
+def _store(u: Unit, stored: Stored, item: OutboxItem) -> None:
+    u.c.execute(
+        OUTBOX.update()
+        .where(OUTBOX.c.id == stored.id)
+        .values(
+            state=item.state.value,
+            tries=item.tries,
+            due_at_ms=item.due_at_ms,
+            reason=item.reason,
+            settled_at_ms=u.now_ms if item.state in machine.TERMINAL else None,
+        )
+    )
+
+
+def _settle(
+    u: Unit, stored: Stored, item: OutboxItem, *, data: dict[str, object] | None = None
+) -> None:
+    """Store a terminal state, and tell the session unless all went well."""
+    _store(u, stored, item)
+    about = About(session_id=stored.session, work_id=stored.work, outbox_id=stored.id)
+    record(u, "effect.settled", about, {"state": item.state.value, **(data or {})})
+    alive = u.c.scalar(
+        sa.select(SESSION.c.id).where(
+            SESSION.c.id == stored.session, SESSION.c.ended_at_ms.is_(None)
+        )
+    )
+    if item.state is OutboxState.SENT or stored.work is None or alive is None:
+        return
+    notice = intake.Notice(
+        kind=f"effect.{item.state.value}",
+        channel=Channel.JOB,
+        title=f"{stored.id} is {item.state.value}",
+        text=item.reason,
+        dedupe=(f"effect:{stored.id}:{item.state.value}",),
+        facts=(("outbox", stored.id), ("state", item.state.value)),
+    )
+    intake.notify(u, stored.session, work.read(u.c, stored.work).thread, notice)

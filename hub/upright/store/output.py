@@ -1,0 +1,122 @@
+"""Output: the bytes of commands, by offset, as they came; text only when somebody looks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from upright.core.job import Job, JobState
+from upright.store.errors import OutputGapError
+from upright.store.tables import JOB, OUTPUT
+
+SHOWN_BYTES: Final = 8 * 1024
+_COUNTERS: Final = {"stdout": JOB.c.stdout_bytes, "stderr": JOB.c.stderr_bytes}
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One output stream of one job: ``stdout`` or ``stderr``."""
+
+    job: str
+    name: str
+
+
+def length(c: sa.Connection, stream: Stream) -> int:
+    """Return how many bytes of a stream are here, omitted ones counted."""
+    return int(c.scalar(sa.select(_COUNTERS[stream.name]).where(JOB.c.id == stream.job)) or 0)
+
+
+def add(c: sa.Connection, stream: Stream, offset: int, data: bytes) -> int:
+    """Store bytes at their offset; what is here already is dropped. Return the new length.
+
+    Raises:
+        OutputGapError: bytes before *offset* are missing (E5.4).
+    """
+    have = length(c, stream)
+    if offset > have:
+        raise OutputGapError(job=stream.job, stream=stream.name, have=have, offset=offset)
+    fresh = data[have - offset :]
+    if not fresh:
+        return have
+    c.execute(
+        OUTPUT.insert().values(job_id=stream.job, stream=stream.name, offset=have, data=fresh)
+    )
+    return _advance(c, stream, have + len(fresh))
+
+
+def skip(c: sa.Connection, stream: Stream, offset: int, count: int) -> int:
+    """Note that *count* bytes from *offset* on were not kept by the device."""
+    have = length(c, stream)
+    if offset > have:
+        raise OutputGapError(job=stream.job, stream=stream.name, have=have, offset=offset)
+    return _advance(c, stream, max(have, offset + count))
+
+
+def _advance(c: sa.Connection, stream: Stream, to: int) -> int:
+    c.execute(JOB.update().where(JOB.c.id == stream.job).values({_COUNTERS[stream.name]: to}))
+    return to
+
+
+def read(c: sa.Connection, stream: Stream, offset: int, max_bytes: int) -> tuple[int, bytes]:
+    """Return (offset, bytes) of what is kept at or behind *offset*; the offset may lie further on.
+
+    Empty bytes mean that nothing is kept from there on.
+    """
+    end = OUTPUT.c.offset + sa.func.length(OUTPUT.c.data)
+    rows = c.execute(
+        sa.select(OUTPUT.c.offset, OUTPUT.c.data)
+        .where(OUTPUT.c.job_id == stream.job, OUTPUT.c.stream == stream.name, end > offset)
+        .order_by(OUTPUT.c.offset)
+    )
+    begin, parts, size = offset, list[bytes](), 0
+    for row in rows:
+        piece = row.data[max(offset - row.offset, 0) :]
+        if not parts:
+            begin = max(row.offset, offset)
+        elif row.offset != begin + size:
+            break  # what follows lies behind omitted bytes
+        parts.append(piece)
+        size += len(piece)
+        if size >= max_bytes:
+            break
+    return begin, b"".join(parts)[:max_bytes]
+
+
+def shown(c: sa.Connection, stream: Stream) -> str:
+    """Return a stream as text, head and tail when it is long, with a notice of what is between."""
+    total = length(c, stream)
+    if total <= SHOWN_BYTES:
+        return read(c, stream, 0, SHOWN_BYTES)[1].decode(errors="replace")
+    half = SHOWN_BYTES // 2
+    head = read(c, stream, 0, half)[1].decode(errors="replace")
+    begin, tail = read(c, stream, total - half, half)
+    where = f"read_output({stream.job}, {stream.name}, {half})"
+    notice = f"\n[…bytes {half} to {begin} of {total}: {where}]\n"
+    return head + notice + tail.decode(errors="replace")
+
+
+def result(c: sa.Connection, job: Job) -> dict[str, Any]:
+    """Return what the model reads of a job: the volatile part first, the outcome behind it."""
+    detail = json.loads(job.detail_json)
+    said: dict[str, Any] = {"job": job.id}
+    if job.ended_at_ms is not None:
+        said["seconds"] = round((job.ended_at_ms - job.created_at_ms) / 1000, 3)
+    said["outcome"] = job.outcome or _unfinished(job)
+    if job.code is not None:
+        said["code"] = job.code
+    said["started"] = job.started
+    said["stdout"] = shown(c, Stream(job.id, "stdout"))
+    said["stderr"] = shown(c, Stream(job.id, "stderr"))
+    if detail.get("text"):
+        said["note"] = detail["text"]
+    for key in ("survivors", "env_dropped"):
+        if detail.get(key):
+            said[key] = detail[key]
+    return said
+
+
+def _unfinished(job: Job) -> str:
+    return "queued" if job.state is JobState.QUEUED else "still_running"
