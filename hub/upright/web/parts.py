@@ -1,7 +1,7 @@
 """Parts: what the web asks of the rest of the hub, as Protocols; filled in compose.
 
-What a read returns is shown as JSON: frozen dataclasses, mappings, sequences, enum members and
-plain values (see :mod:`upright.web.plain`). Times stay epoch milliseconds, UTC.
+What a command returns is shown as JSON: mappings, sequences, frozen dataclasses, enum members and
+plain values (see :mod:`upright.web.plain`). Times are epoch milliseconds, UTC.
 """
 
 from __future__ import annotations
@@ -12,17 +12,12 @@ from typing import Protocol
 
 from upright.api import Capabilities, InboundRequest, Secret, Trigger
 from upright.engine.ports import Clock
+from upright.store.database import Store
 from upright.web.bell import Bell
-from upright.web.socket import DeviceSocket
+from upright.web.socket import DeviceSocket, Gone
 
 
 # ------------------------------------------------------------------ what commands may raise
-class UnknownIdError(Exception):
-    """Nothing has this id."""
-
-    code = "id.unknown"
-
-
 class RefusedError(Exception):
     """This is not allowed now; the sentence says why, and what would be."""
 
@@ -39,19 +34,13 @@ class BusyError(Exception):
         self.retry_after_s = retry_after_s
 
 
-class NotServingError(Exception):
-    """The store can't be written now; nothing was stored, send it again later."""
-
-    code = "unavailable"
-
-
 # ------------------------------------------------------------------ the parts
 class Accepted(Protocol):
-    """A trigger after its commit: its id, or the id of the one that it repeats."""
+    """A trigger after its commit; ``store.intake.Accepted`` is one."""
 
     @property
     def id(self) -> str:
-        """The id that is stored."""
+        """The id that is stored; of a duplicate the first one's."""
         ...
 
     @property
@@ -63,12 +52,12 @@ class Accepted(Protocol):
 Accept = Callable[[str, Sequence[Trigger]], Awaitable[Sequence[Accepted]]]
 """``accept(source, triggers)`` returns after the commit, one result a trigger, in their order.
 
-Raises BusyError (backlog) or NotServingError (store); nothing is stored then.
+Raises BusyError (backlog) or StoreUnavailableError; nothing is stored then.
 """
 
 
 class Hooks(Protocol):
-    """The connectors, as far as webhooks need them; ``plugin.registry.Connectors`` is one."""
+    """The connectors, as far as webhooks need them; ``plugin.connectors.Connectors`` is one."""
 
     def capabilities(self, source: str) -> Capabilities | None:
         """Return what a source can do; None when no source has this name."""
@@ -79,83 +68,11 @@ class Hooks(Protocol):
         ...
 
 
-class Reads(Protocol):
-    """The store's views. An id is whole here; None means that nothing has it."""
-
-    async def resolve(self, prefix: str) -> Sequence[str]:
-        """Return the ids that begin with *prefix*, a few at most."""
-        ...
-
-    async def inbox(self, *, limit: int, before: str | None) -> object:
-        """List triggers, newest first, older than the id *before*."""
-        ...
-
-    async def trigger(self, trigger: str) -> object | None:
-        """Show one trigger whole."""
-        ...
-
-    async def why(self, trigger: str) -> object | None:
-        """Show a trigger's path through the stops, with times and cost."""
-        ...
-
-    async def work_list(self) -> object:
-        """List work items."""
-        ...
-
-    async def work(self, work: str) -> object | None:
-        """Show a work item with its waits and jobs."""
-        ...
-
-    async def session(self, session: str) -> object | None:
-        """Show a session."""
-        ...
-
-    async def entries(self, session: str, *, after: int, limit: int) -> object:
-        """List a transcript's entries behind number *after*."""
-        ...
-
-    async def requests(self, *, pending: bool) -> object:
-        """List what persons are asked for."""
-        ...
-
-    async def request(self, request: str) -> object | None:
-        """Show one request."""
-        ...
-
-    async def devices(self) -> object:
-        """List paired devices."""
-        ...
-
-    async def sources(self) -> object:
-        """List sources and their states."""
-        ...
-
-    async def costs(self) -> object:
-        """Add up the ledger."""
-        ...
-
-    async def events_since(self, seq: int, *, limit: int) -> Sequence[Numbered]:
-        """Return events behind number *seq*, oldest first."""
-        ...
-
-    async def last_seq(self) -> int:
-        """Return the newest event's number, 0 when there is none."""
-        ...
-
-
-class Numbered(Protocol):
-    """An event: whatever else it shows, it has its number."""
-
-    @property
-    def seq(self) -> int:
-        """Its number in the stream, never used twice."""
-        ...
-
-
 class Commands(Protocol):
     """What a signed-in person may do. Each returns after its commit.
 
-    Raises UnknownIdError, RefusedError, or a CoreError (shown as a conflict).
+    Raises UnknownIdError, RefusedError, a CoreError (shown as a conflict), or an error that
+    ``Parts.statuses`` knows.
     """
 
     async def say(self, session: str, text: str) -> object:
@@ -171,11 +88,15 @@ class Commands(Protocol):
         ...
 
     async def pairings(self) -> object:
-        """List devices that ask to be paired."""
+        """List the devices that ask to be paired."""
         ...
 
-    async def pair(self, code: str) -> object:
-        """Approve the device whose code this is."""
+    async def pairing(self, code: str) -> object:
+        """Show the device whose code this is; a wrong code counts as a guess (E1.3)."""
+        ...
+
+    async def pair(self, code: str, *, bound_hash: str) -> object:
+        """Approve that device, if it is still the one that was shown under this hash."""
         ...
 
     async def revoke(self, device: str) -> object:
@@ -204,22 +125,27 @@ async def _no_gauges() -> Mapping[str, float]:
 class Parts:
     """Everything that the web application is made of.
 
-    ``device`` serves one device's socket until it ends. ``status`` is shown at ``/v1/status``.
-    ``unready`` names what isn't ready, with a sentence each; empty means ready. ``gauges`` are
-    Prometheus samples: ``upright_name`` or ``upright_name{label="value"}`` to a number. ``bell``
-    is rung after commits. ``hosts`` are further names that a Host header may hold.
+    ``device`` serves one device's socket until it ends; ``gone`` makes the error that the socket
+    raises when it ended (``devices.transport.GoneError``). ``online`` are the ids of devices with
+    a live link. ``status`` is shown at ``/v1/status``. ``unready`` names what isn't ready, with a
+    sentence each; empty means ready. ``gauges`` are Prometheus samples: ``upright_name`` or
+    ``upright_name{label="value"}`` to a number. ``bell`` is rung after commits. ``hosts`` are
+    further names that a Host header may hold. ``statuses`` are HTTP statuses of further errors.
     """
 
     clock: Clock
     token: Secret
+    store: Store
     accept: Accept
     hooks: Hooks
-    reads: Reads
     commands: Commands
     device: Callable[[DeviceSocket], Awaitable[None]]
+    gone: Gone
+    online: Callable[[], frozenset[str]]
     status: Callable[[], Awaitable[Mapping[str, object]]]
     unready: Callable[[], Mapping[str, str]]
     bell: Bell
     gauges: Callable[[], Awaitable[Mapping[str, float]]] = _no_gauges
     hosts: frozenset[str] = frozenset()
+    statuses: Mapping[type[Exception], int] = field(default_factory=dict)
     limits: WebLimits = field(default_factory=WebLimits)

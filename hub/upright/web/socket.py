@@ -2,61 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from aiohttp import ClientConnectionResetError, WSMsgType, web
 
+Gone = Callable[[int | None], Exception]
+"""Makes the error that says: the other side is gone, with this close code or none."""
 
-class SocketClosedError(Exception):
-    """The other side is gone, or sent what is no message; ``code`` is its close code, if any."""
-
-    def __init__(self, code: int | None, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
+MAX_REASON_BYTES = 123  # RFC 6455, 5.5: a control frame holds 125 bytes, 2 are the code
 
 
 class DeviceSocket:
-    """One accepted websocket. A text message is a ``str``, a binary one ``bytes``.
+    """One accepted websocket, as ``devices.transport.Transport`` wants it.
 
-    ``remote`` is the address of the other side, ``host`` the name that it dialled.
+    A text message is a ``str``, a binary one ``bytes``. ``remote`` is the address of the other
+    side, ``host`` the name that it dialled. What :meth:`receive` and :meth:`send` raise when the
+    socket ended, or a message was over the cap, is made by *gone*.
     """
 
-    def __init__(self, response: web.WebSocketResponse, request: web.Request) -> None:
+    def __init__(self, response: web.WebSocketResponse, request: web.Request, gone: Gone) -> None:
         self._response = response
         self._transport = request.transport
+        self._gone = gone
         self.remote = request.remote or ""
         self.host = request.host
 
     async def receive(self) -> str | bytes:
-        """Return the next message.
-
-        Raises:
-            SocketClosedError: the socket ended, or a message was over the cap.
-        """
+        """Return the next message."""
         message = await self._response.receive()
-        match message.type:
-            case WSMsgType.TEXT | WSMsgType.BINARY:
-                data: str | bytes = message.data
-                return data
-            case _:
-                reason = f"websocket ended: {message.type.name.lower()}"
-                raise SocketClosedError(self._response.close_code, reason)
+        if message.type not in {WSMsgType.TEXT, WSMsgType.BINARY}:
+            raise self._gone(self._response.close_code)
+        data: str | bytes = message.data
+        return data
 
-    async def send(self, message: str | bytes) -> None:
-        """Send one message; waits while the other side does not read.
-
-        Raises:
-            SocketClosedError: the socket ended.
-        """
+    async def send(self, frame: str | bytes) -> None:
+        """Send one message; waits while the other side does not read."""
         try:
-            if isinstance(message, str):
-                await self._response.send_str(message)
+            if isinstance(frame, str):
+                await self._response.send_str(frame)
             else:
-                await self._response.send_bytes(message)
+                await self._response.send_bytes(frame)
         except (ClientConnectionResetError, ConnectionResetError) as error:
-            raise SocketClosedError(self._response.close_code, str(error)) from error
+            raise self._gone(self._response.close_code) from error
 
-    async def close(self, code: int, reason: str = "") -> None:
+    async def close(self, code: int, reason: str) -> None:
         """Close in order, with a code of E2.4; harmless when it is closed already."""
-        await self._response.close(code=code, message=reason.encode()[:123])
+        await self._response.close(code=code, message=reason.encode()[:MAX_REASON_BYTES])
 
     def abort(self) -> None:
         """Cut it now, without a close handshake."""
