@@ -23,8 +23,8 @@ from upright.llm.quirks import Part
 
 log: Final = logging.getLogger(__name__)
 
-Uniform = Callable[[float, float], float]
-"""A random number between two; the jitter's source."""
+Roll = Callable[[], float]
+"""Returns a number in [0, 1): the source of jitter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +87,12 @@ class OpenAIChat:
         self,
         settings: ModelSettings,
         clock: Clock,
-        uniform: Uniform,
+        roll: Roll,
         connect: Connect = connect_openai,
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._uniform = uniform
+        self._roll = roll
         self._connect = connect
         self._source: Source | None = None
         self._connecting = asyncio.Lock()
@@ -181,12 +181,10 @@ class OpenAIChat:
 
     async def _back_off(self, call: Call, attempt: int, error: ModelUnavailableError) -> None:
         """Sleep with full jitter, no shorter than asked; raise *error* when it's over."""
-        bounds = self._settings.bounds
-        asked_s = error.retry_after_s or 0.0
-        if attempt >= bounds.tries or asked_s > bounds.max_retry_after_s:
+        bounds, asked_s = self._settings.bounds, error.retry_after_s
+        if bounds.backoff.exhausted(attempt) or (asked_s or 0.0) > bounds.max_retry_after_s:
             raise error
-        ceiling_s = min(bounds.backoff_cap_s, bounds.backoff_base_s * 2.0 ** (attempt - 1))
-        delay_s = asked_s + self._uniform(0.0, ceiling_s)
+        delay_s = bounds.backoff.delay_s(attempt, roll=self._roll(), at_least_s=asked_s)
         log.warning(
             "model.retried",
             extra={

@@ -10,8 +10,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from upright.api import Secret
+from upright.core.backoff import Backoff
 from upright.engine.ports import ModelRequestError
 
+BACKOFF: Final = Backoff(base_s=0.5, cap_s=20.0, max_tries=4)
 NO_MODELS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -28,9 +30,7 @@ class Bounds:
     first_byte_s: float = 300.0
     idle_s: float = 120.0
     whole_s: float = 1_800.0
-    tries: int = 4
-    backoff_base_s: float = 0.5
-    backoff_cap_s: float = 20.0
+    backoff: Backoff = field(default=BACKOFF)
     max_retry_after_s: float = 60.0
 
 

@@ -1,0 +1,1 @@
+"""Scripted model server: a deterministic model that decides from the request alone."""
