@@ -12,8 +12,6 @@ import sys
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
-from upright.settings.shape import LogFormat, LogsSection
-
 _OWN: Final = frozenset(
     {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "color_message"}
 )
@@ -73,19 +71,20 @@ def _short(value: object) -> str:
     return json.dumps(said, ensure_ascii=False) if not said or " " in said or "\n" in said else said
 
 
-def set_up(section: LogsSection, stream: TextIO | None = None) -> None:
-    """Send all logs of this process to *stream*, standard error by default. For ``serve`` only."""
+def set_up(*, level: str, style: str, stream: TextIO | None = None) -> None:
+    """Send all logs of this process to *stream*, standard error by default. For ``serve`` only.
+
+    *style* is ``json``, ``human``, or ``auto``: for people on a terminal, JSON elsewhere.
+    """
     target = stream or sys.stderr
     on_terminal = target.isatty()
-    as_json = section.format is LogFormat.JSON or (
-        section.format is LogFormat.AUTO and not on_terminal
-    )
+    as_json = style == "json" or (style == "auto" and not on_terminal)
     handler = logging.StreamHandler(target)
     handler.setFormatter(JsonLines() if as_json else Human(colour=on_terminal))
     root = logging.getLogger()
     for old in root.handlers[:]:
         root.removeHandler(old)
     root.addHandler(handler)
-    root.setLevel(section.level.value.upper())
+    root.setLevel(level.upper())
     for chatty in ("aiohttp.access", "httpx", "httpcore", "openai", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
