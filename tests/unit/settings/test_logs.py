@@ -54,8 +54,7 @@ def test_a_stream_that_is_no_terminal_gets_json() -> None:
 
 def record_with_error() -> logging.LogRecord:
     try:
-        msg = "no"
-        raise ValueError(msg)
+        int("no")
     except ValueError:
         return logging.getLogger("x").makeRecord(
             "x",
