@@ -15,13 +15,13 @@ from upright.core.job import (
     EndedWell,
     JobEvent,
     JobState,
-    Ending,
     StopAsked,
     Vanished,
     end_event,
     may,
     step,
 )
+from upright_wire.command import Ending
 
 # B10.2: a stop is a request; the device may report a start again after a reconnect; whichever end
 # comes first is the end.
