@@ -91,7 +91,7 @@ class Writer:
         self._engine = engine
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._connection: Connection | None = None  # the thread's own
-        self._closed = False
+        self._closed = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="store-writer", daemon=True)
         self._thread.start()
 
@@ -102,30 +102,34 @@ class Writer:
             StoreUnavailableError: the writer is closed, or the whole transaction was lost;
                 nothing was stored.
         """
-        if self._closed:
+        if self._closed.is_set():
             raise StoreUnavailableError("the store is closed")
         loop = asyncio.get_running_loop()
         waiting = _Waiting(unit=unit, future=loop.create_future(), loop=loop)
         self._queue.put(waiting)
+        if self._closed.is_set():  # the thread died between the two lines
+            self._refuse()
         result: T = await waiting.future
         return result
 
     async def close(self) -> None:
         """Finish what is queued, then stop; whatever comes later is refused."""
-        if not self._closed:
-            self._closed = True
+        if not self._closed.is_set():
+            self._closed.set()
             self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
     def _serve(self) -> None:
+        group: tuple[_Waiting, ...] = ()
         try:
             while (first := self._queue.get()) is not None:
                 group = (first, *self._queued())
                 self._commit(group)
                 _answer(group)
-        finally:
-            self._closed = True
-            self._refuse_the_rest()
+                group = ()
+        finally:  # a caller must never wait for a thread that is gone
+            self._closed.set()
+            self._refuse(group)
             if self._connection is not None:
                 self._connection.close()
 
@@ -141,6 +145,12 @@ class Writer:
                 return
             yield following
 
+    def _refuse(self, group: Sequence[_Waiting] = ()) -> None:
+        while rest := (*group, *self._queued()):
+            _mark(rest, StoreUnavailableError("the store is closed"))
+            _answer(rest)
+            group = ()
+
     def _commit(self, group: Sequence[_Waiting]) -> None:
         try:
             if self._connection is None:
@@ -151,15 +161,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001  # nobody of this group may be told "stored"
             lost = StoreUnavailableError(str(error))
             lost.__cause__ = error
-            for waiting in group:
-                waiting.error = waiting.error or lost
-
-    def _refuse_the_rest(self) -> None:
-        """Answer whoever is still queued: a caller must never wait for a thread that is gone."""
-        rest = tuple(self._queued())
-        for waiting in rest:
-            waiting.error = StoreUnavailableError("the store is closed")
-        _answer(rest)
+            _mark(group, lost)
 
 
 def _run_one(connection: Connection, waiting: _Waiting) -> None:
@@ -176,6 +178,11 @@ def _run_one(connection: Connection, waiting: _Waiting) -> None:
 
 def _in_transaction(connection: Connection) -> bool:
     return cast("sqlite3.Connection", connection.connection.dbapi_connection).in_transaction
+
+
+def _mark(group: Sequence[_Waiting], lost: StoreUnavailableError) -> None:
+    for waiting in group:
+        waiting.error = waiting.error or lost
 
 
 def _answer(group: Sequence[_Waiting]) -> None:
