@@ -25,6 +25,8 @@ class View:
     ``started`` maps a call that has begun a job to whether the job must still be awaited.
     ``settled`` says that the turn may rest: the work item waits, is over, or there is none.
     ``results`` maps an answered call to a digest of its result, ids and times left out.
+    ``ending`` are the answered calls whose tool says that the model has nothing to add (a wait, a
+    completion): the turn may rest without asking it again. ``over``: the work item is terminal.
     """
 
     messages: Sequence[Message]
@@ -34,6 +36,8 @@ class View:
     settled: bool
     started: Mapping[str, bool]
     results: Mapping[str, str]
+    ending: frozenset[str] = frozenset()
+    over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +100,15 @@ def next_action(view: View, limits: Limits) -> Action:
             return RunCall(call)
     if open_calls:
         return AwaitJobs(open_calls)
+    if view.over:
+        return Rest(Ending.REST)
     return TakeInbox() if view.inbox else _go_on(view, limits)
 
 
 def _go_on(view: View, limits: Limits) -> Action:
     if stuck(view, limits.max_same_results):
         return Rest(Ending.NO_PROGRESS)
-    if _ended(view.messages) or (view.settled and _last_role(view.messages) is Role.TOOL):
+    if _ended(view.messages) or (view.settled and _last_calls(view.messages) & view.ending):
         return _rest(view, limits)
     if view.steps >= limits.max_steps:
         return Rest(Ending.TOO_LONG)
@@ -119,6 +125,14 @@ def _rest(view: View, limits: Limits) -> Action:
 
 def _last_role(messages: Sequence[Message]) -> Role | None:
     return messages[-1].role if messages else None
+
+
+def _last_calls(messages: Sequence[Message]) -> frozenset[str]:
+    """Return the calls of the step that the transcript ends with; none behind other messages."""
+    if _last_role(messages) is not Role.TOOL:
+        return frozenset()
+    asked = next(m for m in reversed(messages) if m.role is Role.ASSISTANT)
+    return frozenset(call.id for call in asked.calls)
 
 
 def _ended(messages: Sequence[Message]) -> bool:

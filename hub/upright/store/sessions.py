@@ -24,6 +24,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the store knows of a tool message beside its text; see ``core.turn.View``."""
+
+    call_id: str
+    digest: str
+    ends_turn: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
     """A session as a turn finds it."""
 
@@ -36,7 +45,7 @@ class Loaded:
     steps: int
     failures: int
     messages: tuple[Message, ...]
-    digests: tuple[tuple[str, str], ...]  # (call id, digest of its result)
+    answers: tuple[Answer, ...]
 
 
 def create(u: Unit, *, kind: str, agent: str, work: str | None, trust: Trust) -> SessionId:
@@ -178,15 +187,15 @@ def load(c: sa.Connection, session: str) -> Loaded:
     if row is None:
         raise UnknownIdError(session)
     entries = c.execute(
-        sa.select(ENTRY.c.message_json, ENTRY.c.digest)
+        sa.select(ENTRY.c.message_json, ENTRY.c.digest, ENTRY.c.ends_turn)
         .where(ENTRY.c.session_id == session, ENTRY.c.generation == row.generation)
         .order_by(ENTRY.c.n)
     ).all()
     messages = tuple(decode(entry.message_json) for entry in entries)
-    digests = tuple(
-        (message.call_id, entry.digest)
+    answers = tuple(
+        Answer(call_id=message.call_id, digest=entry.digest, ends_turn=entry.ends_turn)
         for message, entry in zip(messages, entries, strict=True)
-        if entry.digest
+        if message.call_id
     )
     return Loaded(
         id=SessionId(row.id),
@@ -198,11 +207,21 @@ def load(c: sa.Connection, session: str) -> Loaded:
         steps=row.steps,
         failures=row.failures,
         messages=messages,
-        digests=digests,
+        answers=answers,
     )
 
 
-def append(u: Unit, lease: Claim, turn: str, message: Message, *, digest: str = "") -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A message to be appended, in which turn; with a tool message what is known of its result."""
+
+    turn: str
+    message: Message
+    digest: str = ""
+    ends_turn: bool = False
+
+
+def append(u: Unit, lease: Claim, line: Line) -> int:
     """Append one message under the lease; return its number."""
     check(u.c, lease)
     last = u.c.scalar(sa.select(sa.func.max(ENTRY.c.n)).where(ENTRY.c.session_id == lease.session))
@@ -213,9 +232,10 @@ def append(u: Unit, lease: Claim, turn: str, message: Message, *, digest: str = 
             session_id=lease.session,
             n=number,
             generation=generation,
-            turn_id=turn,
-            message_json=encode(message),
-            digest=digest,
+            turn_id=line.turn,
+            message_json=encode(line.message),
+            digest=line.digest,
+            ends_turn=line.ends_turn,
             at_ms=u.now_ms,
         )
     )

@@ -167,6 +167,7 @@ class Entry(SQLModel, table=True):
     turn_id: str
     message_json: str
     digest: str = ""  # of a tool's result, ids and times left out
+    ends_turn: bool = False  # the tool says that the model has nothing to add
     at_ms: int = Field(sa_column=_ms(null=False))
 
 

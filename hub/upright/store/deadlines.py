@@ -1,0 +1,65 @@
+"""Deadlines: what fires when nothing came (B11.3, B11.7): once, late rather than never."""
+
+from __future__ import annotations
+
+from upright.api import Channel
+from upright.core import work as machine
+from upright.core.ids import SessionId
+from upright.core.wait import OnDeadline, Wait
+from upright.core.work import TERMINAL, WorkItem
+from upright.store import intake, requests, waits, work
+from upright.store.events import About, record
+from upright.store.unit import Unit
+
+_BATCH = 200
+
+
+def fire_due(u: Unit) -> list[SessionId]:
+    """End every wait and request whose time has passed; return the sessions that are woken."""
+    woken = [
+        session
+        for wait in waits.due(u.c, u.now_ms, _BATCH)
+        if (session := _fire(u, wait)) is not None
+    ]
+    for asked in requests.expire_due(u.c, u.now_ms):
+        record(u, "request.expired", About(work_id=asked.work), {"request": asked.id})
+    return woken
+
+
+def _fire(u: Unit, wait: Wait) -> SessionId | None:
+    waits.expire(u.c, wait)
+    item = work.read(u.c, wait.work)
+    if item.state in TERMINAL:
+        return None
+    record(u, "wait.expired", About(work_id=item.id), {"wait": wait.id, "then": wait.on_deadline})
+    match wait.on_deadline:
+        case OnDeadline.LOOK | OnDeadline.WAKE:
+            return _wake(u, item, wait)
+        case OnDeadline.ASK:
+            work.ask(u, item, f"Nothing came until the deadline: {wait.why}. What now?")
+            return _wake(u, item, wait)
+        case OnDeadline.REMIND:
+            question = f"Still waiting for your answer: {wait.why}"
+            requests.ask(u, requests.Asking(prompt=question, work=item.id, session=item.session))
+            if item.state is not machine.WorkState.BLOCKED:
+                work.move(u, item, machine.Blocked(), reason=question)
+            return None
+
+
+def _wake(u: Unit, item: WorkItem, wait: Wait) -> SessionId:
+    notice = intake.Notice(
+        kind="wait.deadline",
+        channel=Channel.TIMER,
+        title=f"the time is up: {wait.why}",
+        text=wait.look_first,
+        dedupe=(f"wait:{wait.id}",),
+        facts=(("wait", wait.id), ("for", wait.kind.value)),
+    )
+    intake.notify(u, item.session, item.thread, notice)
+    return item.session
+
+
+def next_ms(u: Unit) -> int | None:
+    """Return when the next wait or request is due."""
+    times = (waits.next_deadline_ms(u.c), requests.next_expiry_ms(u.c))
+    return min((at for at in times if at is not None), default=None)
