@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -53,19 +52,10 @@ def test_a_stream_that_is_no_terminal_gets_json() -> None:
 
 
 def record_with_error() -> logging.LogRecord:
-    try:
-        int("no")
-    except ValueError:
-        return logging.getLogger("x").makeRecord(
-            "x",
-            logging.ERROR,
-            "f",
-            1,
-            "it.broke",
-            (),
-            sys.exc_info(),
-            extra={"token": Secret("hush")},
-        )
+    error = ValueError("no")
+    record = logging.makeLogRecord({"msg": "it.broke", "token": Secret("hush")})
+    record.exc_info = (ValueError, error, None)
+    return record
 
 
 @pytest.mark.parametrize("formatter", [JsonLines(), Human(colour=True), Human(colour=False)])
@@ -73,7 +63,7 @@ def test_secrets_never_print_and_traces_do(formatter: logging.Formatter) -> None
     line = formatter.format(record_with_error())
     assert "hush" not in line
     assert "Secret(…)" in line
-    assert "ValueError: invalid" in line
+    assert "ValueError: no" in line
 
 
 def test_people_get_a_short_line() -> None:
