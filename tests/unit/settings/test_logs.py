@@ -53,7 +53,9 @@ def test_a_stream_that_is_no_terminal_gets_json() -> None:
 
 def record_with_error() -> logging.LogRecord:
     error = ValueError("no")
-    record = logging.makeLogRecord({"msg": "it.broke", "token": Secret("hush")})
+    record = logging.makeLogRecord(
+        {"msg": "it.broke", "levelno": 40, "levelname": "ERROR", "token": Secret("hush")}
+    )
     record.exc_info = (ValueError, error, None)
     return record
 

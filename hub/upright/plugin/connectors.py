@@ -1,0 +1,116 @@
+"""Connectors: every configured source, alive or failed, under its name."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+from upright.api import (
+    Capabilities,
+    ConnectorNotReadyError,
+    Effect,
+    InboundRequest,
+    Receipt,
+    Trigger,
+)
+from upright.core.connector import ConnectorState
+from upright.plugin.life import Life, LifeParts, Standing
+from upright.plugin.loading import Door, Loaded
+from upright.plugin.manifest import Listed
+from upright.settings.errors import SettingsError
+from upright.settings.parse import Place, parse
+from upright.settings.shape import SourceSection
+
+log = logging.getLogger(__name__)
+
+
+class Connectors:
+    """All sources. A source that can't be loaded is a ``failed`` row; the rest run."""
+
+    def __init__(
+        self, lives: Mapping[str, Life], failed: Mapping[str, Standing], parts: LifeParts
+    ) -> None:
+        self._lives = lives
+        self._failed = failed
+        self._parts = parts
+
+    async def run(self) -> None:
+        """Live until cancelled: one supervised task a source."""
+        for standing in self._failed.values():
+            await self._parts.report(standing)
+        async with asyncio.TaskGroup() as group:
+            for name, life in self._lives.items():
+                group.create_task(life.run(), name=f"source:{name}")
+            await asyncio.Event().wait()
+
+    def standings(self) -> tuple[Standing, ...]:
+        """Return every source's state, by name."""
+        alive = {name: life.standing for name, life in self._lives.items()}
+        return tuple(standing for _, standing in sorted({**self._failed, **alive}.items()))
+
+    def retry(self, source: str) -> bool:
+        """Try a source again now; False when there is nothing to try."""
+        life = self._lives.get(source)
+        if life is not None:
+            life.retry()
+        return life is not None
+
+    def capabilities(self, source: str) -> Capabilities | None:
+        """Return what a source can do; None when no source has this name."""
+        if source in self._failed:
+            return Capabilities()
+        life = self._lives.get(source)
+        return life.capabilities() if life else None
+
+    async def receive(self, source: str, request: InboundRequest) -> Sequence[Trigger]:
+        """Verify and parse a webhook for a source; see :meth:`Life.receive`."""
+        return await self._life(source).receive(request)
+
+    async def send(self, effect: Effect) -> Receipt:
+        """Perform an effect by the source of its destination; see :meth:`Life.send`."""
+        return await self._life(effect.destination.source).send(effect)
+
+    def _life(self, source: str) -> Life:
+        life = self._lives.get(source)
+        if life is not None:
+            return life
+        failed = self._failed.get(source)
+        said = f"the source {source} has failed: {failed.reason}" if failed else "no such source"
+        raise ConnectorNotReadyError(said)
+
+
+def open_connectors(
+    sources: Mapping[str, SourceSection],
+    plugins: Iterable[Listed],
+    parts: LifeParts,
+    *,
+    file: str,
+) -> Connectors:
+    """Load what *sources* name, and nothing else; *file* is named in what is said to people."""
+    loaded = Door().connectors(plugins, {source.connector for source in sources.values()})
+    lives: dict[str, Life] = {}
+    failed: dict[str, Standing] = {}
+    for name, source in sources.items():
+        made = _life(name, source, loaded, parts, file=file)
+        if isinstance(made, Life):
+            lives[name] = made
+        else:
+            failed[name] = Standing(
+                source=name, kind=source.connector, state=ConnectorState.FAILED, reason=made
+            )
+            log.error("source.failed", extra={"source": name, "why": made})
+    return Connectors(lives, failed, parts)
+
+
+def _life(
+    name: str, source: SourceSection, loaded: Loaded, parts: LifeParts, *, file: str
+) -> Life | str:
+    offered = loaded.types.get(source.connector)
+    if offered is None:
+        return loaded.failures[source.connector]
+    try:
+        settings = parse(offered.settings, source.keys, Place(key=f"sources.{name}", origin=file))
+    except SettingsError as error:
+        return str(error)
+    return Life(name, offered, settings, parts)

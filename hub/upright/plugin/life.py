@@ -1,0 +1,235 @@
+"""Life: one source's connector; what it raises decides its state, by one table (C0.4)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from upright.api import (
+    Capabilities,
+    Connector,
+    ConnectorAuthFailedError,
+    ConnectorError,
+    ConnectorNotReadyError,
+    ConnectorType,
+    Effect,
+    InboundRequest,
+    Receipt,
+    Trigger,
+    UnknownSendError,
+)
+from upright.core import connector as machine
+from upright.core.backoff import Backoff
+from upright.core.connector import AuthFailed, Broke, ConnectorEvent, ConnectorState, NotReady
+from upright.plugin.context import Context, World, references
+from upright.settings.secrets import Secrets
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A source's state as people see it."""
+
+    source: str
+    kind: str
+    state: ConnectorState
+    reason: str = ""
+
+
+class Report(Protocol):
+    """Takes every change of a source's state; compose writes it down."""
+
+    def __call__(self, standing: Standing, /) -> Awaitable[None]:
+        """Store it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifeParts:
+    """What every life needs. ``roll`` is uniform in [0, 1)."""
+
+    world: World
+    secrets: Secrets
+    report: Report
+    roll: Callable[[], float]
+    backoff: Backoff = field(default_factory=Backoff)
+    start_s: float = 30.0
+    stop_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """What went wrong, why, and the soonest time for another try."""
+
+    event: ConnectorEvent
+    reason: str
+    at_least_s: float | None = None
+
+
+class Life:
+    """One source. :meth:`run` is its supervised task; the rest may be called meanwhile.
+
+    A connector that receives goes on receiving while its successor starts: a webhook that is
+    refused then may never come again.
+    """
+
+    def __init__(
+        self, source: str, offered: ConnectorType, settings: Any, parts: LifeParts
+    ) -> None:  # noqa: ANN401  # the plugin's own type
+        self._source = source
+        self._offered = offered
+        self._settings = settings
+        self._parts = parts
+        self._state = ConnectorState.LOADING
+        self._reason = ""
+        self._connector: Connector | None = None
+        self._trouble: asyncio.Queue[_Trouble] = asyncio.Queue(maxsize=1)
+        self._retry = asyncio.Event()
+
+    @property
+    def standing(self) -> Standing:
+        """Its state now."""
+        kind = self._offered.kind
+        return Standing(source=self._source, kind=kind, state=self._state, reason=self._reason)
+
+    # -------------------------------------------------------------- its task
+    async def run(self) -> None:
+        """Start, and start again after trouble, until cancelled; then stop in order."""
+        tries = 0
+        await self._parts.report(self.standing)
+        try:
+            while True:
+                trouble = await self._start()
+                if trouble is None:
+                    await self._move(machine.Started(), "")
+                    tries, trouble = 0, await self._trouble.get()
+                tries += 1
+                await self._move(trouble.event, trouble.reason)
+                await self._until_next_try(trouble, tries)
+                await self._move(machine.Retried(), "")
+        finally:
+            await self._stop(self._connector)
+            self._connector = None
+            await self._move(machine.ShutDown(), "")
+
+    def retry(self) -> None:
+        """Try again now: somebody renewed the credentials, or says so."""
+        self._retry.set()
+
+    async def _start(self) -> _Trouble | None:
+        if self._connector and not self._connector.capabilities().receives:
+            await self._stop(self._connector)
+            self._connector = None
+        successor: Connector | None = None
+        try:
+            secrets = await self._parts.secrets.fetch(references(self._settings))
+            successor = self._offered.make(self._source, self._settings)
+            async with asyncio.timeout(self._parts.start_s):
+                await successor.start(Context(self._source, self._parts.world, secrets))
+        except TimeoutError:
+            trouble = _Trouble(NotReady(), f"no start within {self._parts.start_s:g} s")
+        except Exception as error:  # noqa: BLE001  # the supervisor: whatever a plugin raises becomes a state
+            trouble = self._read(error)
+        else:
+            while not self._trouble.empty():
+                self._trouble.get_nowait()  # its predecessor's
+            predecessor, self._connector = self._connector, successor
+            await self._stop(predecessor)
+            return None
+        await self._stop(successor)
+        return trouble
+
+    async def _until_next_try(self, trouble: _Trouble, tries: int) -> None:
+        """Wait for the backoff; where a person must act, for :meth:`retry` alone."""
+        self._retry.clear()
+        delay_s = None
+        if not isinstance(trouble.event, AuthFailed):
+            backoff, roll = self._parts.backoff, self._parts.roll()
+            delay_s = backoff.delay_s(tries, roll=roll, at_least_s=trouble.at_least_s)
+        extra = {"source": self._source, "tries": tries, "delay_s": delay_s, "why": trouble.reason}
+        log.warning("source.waits", extra=extra)
+        try:
+            async with asyncio.timeout(delay_s):
+                await self._retry.wait()
+        except TimeoutError:
+            return
+
+    async def _stop(self, connector: Connector | None) -> None:
+        if connector is None:
+            return
+        try:
+            async with asyncio.timeout(self._parts.stop_s + 1.0):
+                await connector.stop(self._parts.stop_s)
+        except Exception:
+            log.exception("source.stop_failed", extra={"source": self._source})
+
+    async def _move(self, event: ConnectorEvent, reason: str) -> None:
+        self._state = machine.step(self._state, event)
+        self._reason = reason
+        extra = {"source": self._source, "state": self._state, "why": reason}
+        log.info("source.state", extra=extra)
+        await self._parts.report(self.standing)
+
+    def _read(self, error: Exception) -> _Trouble:
+        match error:
+            case ConnectorAuthFailedError():
+                return _Trouble(AuthFailed(), str(error))
+            case ConnectorNotReadyError():
+                return _Trouble(NotReady(), str(error), error.retry_after_s)
+            case _:
+                log.error("source.broke", exc_info=error, extra={"source": self._source})
+                return _Trouble(Broke(), f"{type(error).__name__}: {error}")
+
+    # -------------------------------------------------------------- its work
+    def capabilities(self) -> Capabilities:
+        """Say what it can do; before the first start, nothing."""
+        return self._connector.capabilities() if self._connector else Capabilities()
+
+    async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
+        """Verify and parse a webhook.
+
+        Raises:
+            TriggerRejectedError: it is refused.
+            ConnectorNotReadyError: it has never been ready, or is switched off.
+        """
+        return await self._ready_to_hear().receive(request)
+
+    async def send(self, effect: Effect) -> Receipt:
+        """Perform an effect.
+
+        Raises:
+            ConnectorNotReadyError: not now; nothing was sent.
+            ConnectorError: what the connector says of it; an unforeseen error may have sent it.
+        """
+        if self._connector is None or self._state is not ConnectorState.READY:
+            raise ConnectorNotReadyError(self._not_ready())
+        try:
+            return await self._connector.send(effect)
+        except (ConnectorNotReadyError, ConnectorAuthFailedError) as error:
+            self._tell(self._read(error))
+            if isinstance(error, ConnectorNotReadyError):
+                raise
+            raise ConnectorNotReadyError(str(error)) from error
+        except ConnectorError:
+            raise
+        except Exception as error:
+            log.exception("source.send_broke", extra={"source": self._source, "effect": effect.id})
+            said = f"{type(error).__name__}: {error}"
+            raise UnknownSendError(said) from error
+
+    def _ready_to_hear(self) -> Connector:
+        if self._connector is None:
+            raise ConnectorNotReadyError(self._not_ready())
+        return self._connector
+
+    def _not_ready(self) -> str:
+        why = f": {self._reason}" if self._reason else ""
+        return f"the source {self._source} is {self._state.value}{why}"
+
+    def _tell(self, trouble: _Trouble) -> None:
+        if not self._trouble.full():
+            self._trouble.put_nowait(trouble)
