@@ -24,12 +24,13 @@ _LOCK, _CWD = 3, 4  # the shim's file descriptors, after stdin, stdout and stder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What a shim is born with; ``cwd`` is the handle of the folder that was judged."""
+    """What a shim is born with; ``cwd`` is a handle of the judged folder, closed by the launch."""
 
     accepted: Accepted
     cwd: int
     variables: Mapping[str, str]
     bell: Path
+    quota_bytes: int
 
 
 def launch(folder: Folder, this: Launch) -> int:
@@ -41,26 +42,34 @@ def launch(folder: Folder, this: Launch) -> int:
     Raises:
         OSError: the disk or the process table refuses; then nothing was started.
     """
-    with folder.accepting(this.accepted) as lock:
-        shifted = [os.dup(handle) for handle in (lock, this.cwd)]
-        log = str(folder.path / records.LOG)
-        try:
-            return os.posix_spawn(  # our own interpreter; the argv is no shell's
-                sys.executable,
-                _command_line(folder, this),
-                dict(this.variables),
-                file_actions=[
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                    (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
-                    (os.POSIX_SPAWN_DUP2, shifted[0], _LOCK),
-                    (os.POSIX_SPAWN_DUP2, shifted[1], _CWD),
-                ],
-                setsid=True,
-            )
-        finally:
-            for handle in shifted:
-                os.close(handle)
+    try:
+        with folder.accepting(this.accepted) as lock:
+            return _spawn(folder, this, lock)
+    finally:
+        os.close(this.cwd)
+
+
+def _spawn(folder: Folder, this: Launch, lock: int) -> int:
+    # Duplicates, so that neither stands at a number that the other is moved to.
+    shifted = [os.dup(handle) for handle in (lock, this.cwd)]
+    log = str(folder.path / records.LOG)
+    try:
+        return os.posix_spawn(  # our own interpreter; the argv is no shell's
+            sys.executable,
+            _command_line(folder, this),
+            dict(this.variables),
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+                (os.POSIX_SPAWN_DUP2, shifted[0], _LOCK),
+                (os.POSIX_SPAWN_DUP2, shifted[1], _CWD),
+            ],
+            setsid=True,
+        )
+    finally:
+        for handle in shifted:
+            os.close(handle)
 
 
 def _command_line(folder: Folder, this: Launch) -> list[bytes]:
@@ -70,7 +79,7 @@ def _command_line(folder: Folder, this: Launch) -> list[bytes]:
         "cwd": _CWD,
         "timeout_ms": spec.timeout_ms,
         "grace_ms": spec.cancel.grace_ms,
-        "quota_bytes": spec.quota_bytes,
+        "quota_bytes": this.quota_bytes,
         "signal": signal.Signals[f"SIG{spec.cancel.signal}"].value,
     }
     argv = [part.encode() for part in spec.argv]

@@ -38,6 +38,7 @@ class Rule(StrEnum):
     WORKSPACE_ALLOWED = "workspace_allowed"
     OUTSIDE_WORKSPACES = "outside_workspaces"
     CONFINEMENT_UNAVAILABLE = "confinement_unavailable"
+    SPOOL_FULL = "spool_full"
     OWNER_ALLOWED = "owner_allowed"
     OWNER_DENIED = "owner_denied"
     OWNER_SILENT = "owner_silent"

@@ -9,6 +9,7 @@ from upright_wire.command import Ending, Omitted, Outcome, Process, Started, Tot
 
 SHIM_DIED: Final = "shim_died"
 HOST_REBOOT: Final = "host_reboot"
+RECEIPT_DAMAGED: Final = "receipt_damaged"
 
 
 def from_pairs(pairs: Pairs, env_dropped: tuple[str, ...]) -> Outcome:

@@ -17,7 +17,7 @@ from upright_execd.errors import DamagedError
 from upright_execd.paths import make_private
 from upright_execd.spool.accepted import Accepted, Receipt
 from upright_execd.spool.folder import RECEIPT, Folder, Marks
-from upright_execd.spool.outcome import HOST_REBOOT, SHIM_DIED, from_pairs
+from upright_execd.spool.outcome import HOST_REBOOT, RECEIPT_DAMAGED, SHIM_DIED, from_pairs
 from upright_execd.spool.reading import FILES
 from upright_wire.command import Ending, Outcome, Started, Stream, Totals
 from upright_wire.errors import WireError
@@ -66,8 +66,15 @@ class Spool:
                     folder.delete()
 
     def done(self, command_id: str) -> Receipt | None:
-        """Return the receipt of a command whose end the hub has."""
-        return Folder(self._done / folder_name(command_id)).receipt()
+        """Return the receipt of a command whose end the hub has.
+
+        A damaged one still says that the id was used: its digest matches nothing.
+        """
+        try:
+            return Folder(self._done / folder_name(command_id)).receipt()
+        except DamagedError:
+            outcome = Outcome(ending=Ending.LOST, started=Started.UNKNOWN, text=RECEIPT_DAMAGED)
+            return Receipt(command_id=command_id, digest=RECEIPT_DAMAGED, outcome=outcome)
 
     def retire(self, receipt: Receipt) -> None:
         """Drop the spool, keep the receipt."""

@@ -1,0 +1,30 @@
+"""Announce: the owner's workspaces as the hub is told of them."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Iterable, Mapping
+
+from upright_execd import git
+from upright_execd.workspace import Workspace, is_in_place
+from upright_wire import frames
+
+
+def announced(
+    rows: Iterable[Workspace], environment: Mapping[str, str]
+) -> tuple[frames.Workspace, ...]:
+    """Return the workspaces that are where they were listed, each with its git remotes.
+
+    Blocks for as long as git takes; call it in a thread.
+    """
+    return tuple(
+        frames.Workspace(
+            path=str(row.path),
+            remotes=git.remotes(row.path, environment),
+            labels=(row.label,),
+            owner=pwd.getpwuid(os.getuid()).pw_name,
+        )
+        for row in rows
+        if is_in_place(row)
+    )

@@ -1,0 +1,40 @@
+"""House: what every part of the daemon's local half works with; built once, in ``daemon``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from upright_execd.audit import Audit
+from upright_execd.clock import Clock
+from upright_execd.consent import Consent
+from upright_execd.paths import Paths
+from upright_execd.settings import Settings
+from upright_execd.spool.store import Spool
+from upright_execd.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerRules:
+    """What the owner has said, as read last. ``problem`` tells why a file could not be used.
+
+    With a problem the mode is OFF: what can't be read allows nothing.
+    """
+
+    settings: Settings
+    workspaces: tuple[Workspace, ...]
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """The parts. ``rules`` returns the owner's rules as they are now."""
+
+    paths: Paths
+    spool: Spool
+    consent: Consent
+    audit: Audit
+    clock: Clock
+    os_boot_id: str
+    login_environment: Mapping[str, str]
+    rules: Callable[[], OwnerRules]

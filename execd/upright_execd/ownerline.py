@@ -1,0 +1,103 @@
+"""Owner's line: one question, one answer, each a line of JSON, over the owner's private socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from upright_execd.errors import ExecdError, NotRunningError
+from upright_execd.paths import Paths
+from upright_execd.peer import connect, is_same_user, listen
+
+BOUND_S: Final = 10.0
+MAX_LINE_BYTES: Final = 4 * 1024 * 1024
+
+Answerer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+log: Final = logging.getLogger("upright.execd")
+
+
+class RemoteError(ExecdError):
+    """The daemon refuses; the sentence is its own."""
+
+    code = "execd.refused"
+
+    def __init__(self, sentence: str, exit_code: int) -> None:
+        super().__init__(sentence)
+        self.status = exit_code
+
+
+# ------------------------------------------------------------------ the daemon's side
+class OwnerLine:
+    """Answers the owner until cancelled; *answer* may raise an ExecdError, which is passed on."""
+
+    def __init__(self, paths: Paths, answer: Answerer) -> None:
+        self._paths, self._answer = paths, answer
+
+    async def run(self) -> None:
+        """Listen."""
+        server = await asyncio.to_thread(listen, self._paths.socket)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    connection, _ = await loop.sock_accept(server)
+                    group.create_task(self._serve(connection), name="owner's question")
+        finally:
+            server.close()
+
+    async def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            if not is_same_user(connection):
+                log.warning("owner.stranger")
+                return
+            try:
+                async with asyncio.timeout(BOUND_S):
+                    line = await _line(connection)
+                    reply = json.dumps(self._reply(line)).encode() + b"\n"
+                    await asyncio.get_running_loop().sock_sendall(connection, reply)
+            except (TimeoutError, OSError) as error:
+                log.info("owner.hung_up", extra={"why": str(error)})
+
+    def _reply(self, line: bytes) -> Mapping[str, Any]:
+        try:
+            return {"ok": self._answer(dict(json.loads(line)))}
+        except ExecdError as error:
+            return {"error": str(error), "exit_code": error.exit_code}
+        except (ValueError, KeyError, TypeError) as error:
+            return {"error": f"The daemon doesn't understand this: {error!r}.", "exit_code": 2}
+
+
+async def _line(connection: socket.socket) -> bytes:
+    loop, content = asyncio.get_running_loop(), b""
+    while not content.endswith(b"\n") and len(content) < MAX_LINE_BYTES:
+        piece = await loop.sock_recv(connection, 64 * 1024)
+        if not piece:
+            break
+        content += piece
+    return content
+
+
+# ------------------------------------------------------------------ the owner's side
+def ask(paths: Paths, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the daemon's answer. Blocks.
+
+    Raises:
+        NotRunningError: no daemon answers.
+        RemoteError: it refuses.
+    """
+    try:
+        with connect(paths.socket, BOUND_S) as connection:
+            connection.sendall(json.dumps(question).encode() + b"\n")
+            with connection.makefile("rb") as file:
+                reply = json.loads(file.readline(MAX_LINE_BYTES))
+    except (OSError, ValueError) as error:
+        sentence = "No execd is running for this user."
+        raise NotRunningError(sentence, advice="Run: execd run") from error
+    if "error" in reply:
+        raise RemoteError(reply["error"], reply["exit_code"])
+    answer: dict[str, Any] = reply["ok"]
+    return answer

@@ -1,0 +1,76 @@
+"""Peer: the owner's private socket: where it lies, and that only the same user is heard on it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from upright_execd.paths import PRIVATE_FILE
+
+_MAX_PATH_BYTES: Final = 100  # sun_path has 104 or 108
+_XUCRED: Final = (0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED, size of a struct xucred
+
+
+def listen(path: Path) -> socket.socket:
+    """Return a listening socket in place of what was there; non-blocking, in a folder of 0700."""
+    path.unlink(missing_ok=True)
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with _short(path) as name:
+            server.bind(name)
+        path.chmod(PRIVATE_FILE)
+    except BaseException:
+        server.close()
+        raise
+    server.listen(8)
+    server.settimeout(0)
+    return server
+
+
+def connect(path: Path, timeout_s: float) -> socket.socket:
+    """Return a connection to it. Blocks.
+
+    Raises:
+        OSError: nobody listens there.
+    """
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.settimeout(timeout_s)
+    try:
+        with _short(path) as name:
+            client.connect(name)
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def is_same_user(connection: socket.socket) -> bool:
+    """Say whether the other end is a process of this user, by the kernel's word."""
+    if sys.platform == "linux":
+        content = connection.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
+        )
+        _, user, _ = struct.unpack("3i", content)
+    else:
+        level, option, size = _XUCRED
+        user = struct.unpack_from("=II", connection.getsockopt(level, option, size))[1]
+    return int(user) == os.getuid()
+
+
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """Yield a name for *path* that fits into a socket address: deep folders are no fault."""
+    if len(os.fsencode(path)) <= _MAX_PATH_BYTES or not Path("/proc/self/fd").is_dir():
+        yield str(path)
+        return
+    handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{handle}/{path.name}"
+    finally:
+        os.close(handle)

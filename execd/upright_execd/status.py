@@ -1,0 +1,45 @@
+"""Status: what the running daemon tells its owner, as JSON values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from upright_execd import shown
+from upright_execd.consent import Consent
+from upright_execd.house import House
+from upright_execd.ports import Snapshot
+from upright_wire.plain import to_plain
+from upright_wire.version import __version__
+
+
+def status(house: House, commands: Iterable[Snapshot], link: str) -> dict[str, Any]:
+    """Return how the daemon is."""
+    rules = house.rules()
+    return {
+        "pid": os.getpid(),
+        "version": __version__,
+        "mode": rules.settings.mode.value,
+        "problem": rules.problem,
+        "link": link,
+        "workspaces": [{"path": str(w.path), "label": w.label} for w in rules.workspaces],
+        "questions": len(house.consent.questions()),
+        "commands": [to_plain(command) for command in commands],
+    }
+
+
+def questions(consent: Consent) -> list[dict[str, Any]]:
+    """Return what waits for the owner, argv and cwd as they may be shown."""
+    return [
+        {
+            "command_id": question.command_id,
+            "digest": question.digest,
+            "argv": shown.argv(question.argv),
+            "cwd": shown.text(question.cwd),
+            "env": [shown.text(f"{name}={value}") for name, value in question.env],
+            "stdin_bytes": question.stdin_bytes,
+            "reason": question.reason.value,
+        }
+        for question in consent.questions()
+    ]
