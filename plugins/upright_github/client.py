@@ -18,7 +18,6 @@ from upright.api import Secret
 
 API_VERSION: Final = "2022-11-28"
 USER_AGENT: Final = "upright"
-CALL_S: Final = 20.0
 CONNECT_S: Final = 10.0
 SECONDARY_LIMIT_S: Final = 60.0  # at the least, when the answer does not say how long
 MAX_PAUSE_S: Final = 3_600.0
@@ -75,11 +74,11 @@ class Answer:
 class GitHubClient:
     """Calls below one API address, with one token; make it inside a running loop."""
 
-    def __init__(self, api_url: str, token: Secret) -> None:
+    def __init__(self, api_url: str, token: Secret, *, timeout_s: float) -> None:
         self._base = api_url.rstrip("/")
         self._token = token
         self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=CALL_S, connect=CONNECT_S),
+            timeout=aiohttp.ClientTimeout(total=timeout_s, connect=min(timeout_s, CONNECT_S)),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 

@@ -83,7 +83,9 @@ class GitHubConnector:
         self._secret = context.secret(self._settings.secret)
         token = context.secret(self._settings.token)
         self._context = context
-        self._client = GitHubClient(self._settings.api_url, token)
+        self._client = GitHubClient(
+            self._settings.api_url, token, timeout_s=self._settings.timeout_s
+        )
         self._sender = CommentSender(self._client, self._me, context.now)
 
     async def stop(self, timeout_s: float) -> None:

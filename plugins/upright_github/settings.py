@@ -10,6 +10,7 @@ from upright.api import SecretRef
 
 DEFAULT_API_URL: Final = "https://api.github.com"
 MAX_BODY_BYTES: Final = 25 * 1024 * 1024  # GitHub's own cap on a webhook's payload
+MAX_TIMEOUT_S: Final = 300.0
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
@@ -20,7 +21,8 @@ class GitHubSettings:
     ``secret`` signs the webhooks, ``token`` speaks to the API. ``bot_login`` is the account that
     the token belongs to (``my-bot`` or ``my-app[bot]``): what it does never triggers the agent,
     and ``@my-bot`` speaks to it. ``repositories`` are full names (``acme/app``); none: all that
-    send. ``app_id`` is the numeric id of a GitHub App of our own; 0: none.
+    send. ``app_id`` is the numeric id of a GitHub App of our own; 0: none. ``timeout_s`` bounds each
+    call to the API.
 
     Raises:
         ValueError: a value that can't work, named by its key.
@@ -33,6 +35,7 @@ class GitHubSettings:
     repositories: tuple[str, ...] = ()
     app_id: int = 0
     max_body_bytes: int = MAX_BODY_BYTES
+    timeout_s: float = 20.0
 
     def __post_init__(self) -> None:
         address = urlsplit(self.api_url)
@@ -44,3 +47,5 @@ class GitHubSettings:
             raise ValueError("bot_login must name the account that the token belongs to")
         if self.max_body_bytes < 1:
             raise ValueError("max_body_bytes must be 1 or more")
+        if not 0 < self.timeout_s <= MAX_TIMEOUT_S:
+            raise ValueError("timeout_s must be more than 0 and at most 300")

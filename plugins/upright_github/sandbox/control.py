@@ -34,8 +34,9 @@ _LOCAL: Final = frozenset({"127.0.0.1", "localhost"})
 class Control:
     """The control API over one sandbox."""
 
-    def __init__(self, rest: Rest) -> None:
+    def __init__(self, rest: Rest, secret: str) -> None:
         self._rest = rest
+        self._secret = secret
         self._story = rest.story
         self._world = rest.story.world
         self._postman = rest.story.postman
@@ -142,7 +143,7 @@ class Control:
         hook = Hook(
             id=self._world.new_id(),
             url=body.text("url"),
-            secret=body.text("secret"),
+            secret=body.maybe_text("secret") or self._secret,
             content_type=kind,
             events=frozenset(events),
         )

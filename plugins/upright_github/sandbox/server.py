@@ -69,7 +69,7 @@ async def running(
         listener = _listen(options.port)
         story = Story(world, Shapes(f"http://{HOST}:{listener.getsockname()[1]}", world), postman)
         rest = Rest(story=story, token=options.token, faults=faults, closing=closing)
-        app.add_routes(Control(rest).routes())
+        app.add_routes(Control(rest, options.secret).routes())
         app.add_routes(rest.routes())
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE_S)
         await runner.setup()
