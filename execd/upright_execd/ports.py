@@ -98,19 +98,3 @@ class Commands(Protocol):
     async def workspaces(self) -> tuple[Workspace, ...]:
         """Return the workspaces to announce."""
         ...
-
-
-class Clock(Protocol):
-    """Time that never goes back, and the only way to wait for it."""
-
-    def monotonic(self) -> float:
-        """Return seconds; stands still while the machine sleeps."""
-        ...
-
-    def boot_time(self) -> float:
-        """Return seconds; runs on while the machine sleeps."""
-        ...
-
-    async def sleep(self, delay_s: float) -> None:
-        """Wait."""
-        ...
