@@ -209,8 +209,8 @@ def _entry(row: sa.RowMapping) -> Plain:
         ],
         "call_id": message.call_id,
     }
-    kept = ("session_id", "n", "generation", "turn_id", "at_ms")
-    return {**{key: row[key] for key in kept}, "message": shown}
+    facts = plain({key: value for key, value in row.items() if key != "message_json"})
+    return {**facts, "message": shown}
 
 
 # ------------------------------------------------------------------ people, devices, sources

@@ -174,5 +174,5 @@ def test_the_version_file_is_what_the_maker_makes_from_the_tables() -> None:
     assert spec.loader is not None
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
-    file = Path(str(versions()[0].__file__))
-    assert file.read_text(encoding="utf-8") == made.generated()
+    stored = Path(str(versions()[0].__file__)).read_text(encoding="utf-8")
+    assert stored == made.generated(), "run: .venv/bin/python packaging/make_migration.py"

@@ -60,6 +60,7 @@ def upgrade() -> None:
         sa.Column("turn_id", sa.String(), nullable=False),
         sa.Column("message_json", sa.String(), nullable=False),
         sa.Column("digest", sa.String(), nullable=False),
+        sa.Column("ends_turn", sa.Boolean(), nullable=False),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("session_id", "n"),
     )
