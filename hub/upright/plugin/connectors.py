@@ -87,7 +87,10 @@ def open_connectors(
     *,
     file: str,
 ) -> Connectors:
-    """Load what *sources* name, and nothing else; *file* is named in what is said to people."""
+    """Load what *sources* name, and nothing else; *file* is named in what is said to people.
+
+    This imports plugins, so it blocks: before the loop runs, or in a thread.
+    """
     loaded = Door().connectors(plugins, {source.connector for source in sources.values()})
     lives: dict[str, Life] = {}
     failed: dict[str, Standing] = {}

@@ -78,8 +78,8 @@ class Life:
     """
 
     def __init__(
-        self, source: str, offered: ConnectorType, settings: Any, parts: LifeParts
-    ) -> None:  # noqa: ANN401  # the plugin's own type
+        self, source: str, offered: ConnectorType, settings: object, parts: LifeParts
+    ) -> None:
         self._source = source
         self._offered = offered
         self._settings = settings

@@ -1,0 +1,70 @@
+"""Connectors: sources under their names; one that can't be loaded takes nothing with it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fixtures.plugins import MakePlugin, Recorded
+from upright.api import ConnectorNotReadyError, InboundRequest
+from upright.core.connector import ConnectorState
+from upright.plugin.connectors import Connectors, open_connectors
+from upright.plugin.life import LifeParts
+from upright.plugin.manifest import listed
+from upright.settings.shape import SourceSection
+
+pytestmark = pytest.mark.looptime
+
+CODE = """
+from dataclasses import dataclass
+from upright.api import Capabilities, ConnectorType, hookimpl
+
+@dataclass(frozen=True, kw_only=True)
+class Keys:
+    room: str
+
+class Room:
+    async def start(self, context): pass
+    async def stop(self, timeout_s): pass
+    async def receive(self, request): return ()
+    def capabilities(self): return Capabilities(receives=True)
+
+@hookimpl
+def upright_connectors():
+    return [ConnectorType(kind="{name}", summary="", settings=Keys, make=lambda s, k: Room())]
+"""
+REQUEST = InboundRequest(headers={}, body=b"")
+
+
+@pytest.fixture
+def connectors(make_plugin: MakePlugin, parts: LifeParts) -> Connectors:
+    plugins = listed([make_plugin("pl_room", code=CODE), make_plugin("pl_bad", code="1/0")])
+    sources = {
+        "good": SourceSection(connector="pl_room", keys={"room": "a"}),
+        "typo": SourceSection(connector="pl_room", keys={"rom": "a"}),
+        "bad": SourceSection(connector="pl_bad"),
+    }
+    return open_connectors(sources, plugins, parts, file="f.toml")
+
+
+async def test_sources_run_beside_a_broken_one(connectors: Connectors, recorded: Recorded) -> None:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(connectors.run())
+        await recorded.until(ConnectorState.READY)
+        states = {each.source: each.state.value for each in connectors.standings()}
+        assert states == {"bad": "failed", "good": "ready", "typo": "failed"}
+        assert await connectors.receive("good", REQUEST) == ()
+        with pytest.raises(ConnectorNotReadyError, match="ZeroDivisionError"):
+            await connectors.receive("bad", REQUEST)
+        task.cancel()
+    said = {each.source: each.reason for each in recorded.standings if each.state == "failed"}
+    assert said["typo"] == 'sources.typo.rom in f.toml: there is no such key, did you mean "room"?'
+
+
+async def test_what_no_source_names_is_unknown(parts: LifeParts) -> None:
+    connectors = open_connectors({}, (), parts, file="f.toml")
+    assert connectors.capabilities("x") is None
+    assert not connectors.retry("x")
+    with pytest.raises(ConnectorNotReadyError, match="no such source"):
+        await connectors.receive("x", REQUEST)

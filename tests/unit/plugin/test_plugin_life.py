@@ -1,0 +1,222 @@
+"""Life: what a connector raises decides its state, and how soon it is tried again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.plugins import Fake, FakeSettings, Recorded
+from upright.api import (
+    ConnectorAuthFailedError,
+    ConnectorNotReadyError,
+    Destination,
+    Effect,
+    InboundRequest,
+    PermanentSendError,
+    UnknownSendError,
+)
+from upright.core.connector import ConnectorState
+from upright.plugin.life import Life, LifeParts
+from upright.settings.secrets import Secrets
+
+pytestmark = pytest.mark.looptime
+
+EFFECT = Effect(
+    id="ob_1",
+    destination=Destination(source="room", kind="x", address=()),
+    text="hello",
+    idempotency_key="k",
+)
+REQUEST = InboundRequest(headers={}, body=b"")
+
+
+@asynccontextmanager
+async def living(fake: Fake, parts: LifeParts) -> AsyncIterator[Life]:
+    life = Life("room", fake.offered(), FakeSettings(), parts)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(life.run())
+        try:
+            yield life
+        finally:
+            task.cancel()
+
+
+async def test_a_connector_that_starts_is_ready_and_is_stopped_in_order(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    fake = Fake()
+    async with living(fake, parts) as life:
+        await recorded.until(ConnectorState.READY)
+        assert await life.receive(REQUEST) == ()
+        assert (await life.send(EFFECT)).provider_id == "ob_1"
+    assert recorded.states() == ["loading", "ready", "stopped"]
+    assert fake.log == ["make room", "start", "receive", "stop"]
+
+
+async def test_a_connector_that_is_not_ready_backs_off_and_comes_back(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    fake = Fake(starts=[ConnectorNotReadyError("down"), ConnectorNotReadyError("down"), None])
+    async with living(fake, parts):
+        took_s = await recorded.until(ConnectorState.READY)
+    assert 15.0 <= took_s < 15.5  # half of 10 s, then half of 20 s
+    assert recorded.states()[:5] == ["loading", "backing_off", "loading", "backing_off", "loading"]
+    assert recorded.standings[1].reason == "down"
+
+
+async def test_what_the_service_asks_for_is_waited_out(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    fake = Fake(starts=[ConnectorNotReadyError("slow down", retry_after_s=60.0)])
+    async with living(fake, parts):
+        assert 60.0 <= await recorded.until(ConnectorState.READY) < 60.5
+
+
+async def test_a_start_that_hangs_is_cut_off(parts: LifeParts, recorded: Recorded) -> None:
+    class Hanging(Fake):
+        async def start(self, context: object) -> None:
+            await asyncio.Event().wait()
+
+    fake = Hanging()
+    async with living(fake, parts):
+        assert 30.0 <= await recorded.until(ConnectorState.BACKING_OFF) < 30.5
+    assert recorded.standings[1].reason == "no start within 30 s"
+    assert fake.log == ["make room", "stop"]
+
+
+async def test_refused_credentials_wait_for_a_person(parts: LifeParts, recorded: Recorded) -> None:
+    fake = Fake(starts=[ConnectorAuthFailedError("401"), None])
+    async with living(fake, parts) as life:
+        await recorded.until(ConnectorState.NEEDS_AUTH)
+        await asyncio.sleep(100_000)  # virtual: looptime
+        assert life.standing.state is ConnectorState.NEEDS_AUTH
+        life.retry()
+        assert await recorded.until(ConnectorState.READY) < 1.0
+
+
+async def test_an_unforeseen_error_is_failed_with_its_name_and_is_tried_again(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    fake = Fake(starts=[KeyError("id"), None])
+    async with living(fake, parts):
+        await recorded.until(ConnectorState.READY)
+    assert recorded.states()[:4] == ["loading", "failed", "loading", "ready"]
+    assert recorded.standings[1].reason == "KeyError: 'id'"
+
+
+async def test_a_missing_secret_needs_a_person(
+    parts: LifeParts, recorded: Recorded, tmp_path: Path
+) -> None:
+    class Asking(Fake):
+        async def start(self, context: object) -> None:
+            assert hasattr(context, "secret")
+            context.secret(FakeSettings().token)
+
+    async with living(Asking(), replace(parts, secrets=Secrets({}, tmp_path))):
+        await recorded.until(ConnectorState.NEEDS_AUTH)
+    assert "env:TOKEN" in recorded.standings[1].reason
+
+
+async def test_trouble_while_sending_moves_the_state_and_sends_nothing_more(
+    parts: LifeParts,
+    recorded: Recorded,
+) -> None:
+    fake = Fake(sends=[ConnectorNotReadyError("gone", retry_after_s=5.0)])
+    async with living(fake, parts) as life:
+        await recorded.until(ConnectorState.READY)
+        with pytest.raises(ConnectorNotReadyError):
+            await life.send(EFFECT)
+        await recorded.until(ConnectorState.BACKING_OFF)
+        with pytest.raises(ConnectorNotReadyError, match="room is backing_off: gone"):
+            await life.send(EFFECT)
+        await recorded.until(ConnectorState.READY)
+        assert (await life.send(EFFECT)).provider_id == "ob_1"
+
+
+async def test_webhooks_are_taken_while_the_successor_starts(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    fake = Fake(starts=[None, ConnectorNotReadyError("down")], sends=[ConnectorNotReadyError("x")])
+    async with living(fake, parts) as life:
+        await recorded.until(ConnectorState.READY)
+        with pytest.raises(ConnectorNotReadyError):
+            await life.send(EFFECT)
+        await recorded.until(ConnectorState.BACKING_OFF)
+        assert await life.receive(REQUEST) == ()
+
+
+async def test_a_connector_with_its_own_stream_is_stopped_before_its_successor_starts(
+    parts: LifeParts,
+    recorded: Recorded,
+) -> None:
+    fake = Fake(receives=False, sends=[ConnectorNotReadyError("x")])
+    async with living(fake, parts) as life:
+        await recorded.until(ConnectorState.READY)
+        with pytest.raises(ConnectorNotReadyError):
+            await life.send(EFFECT)
+        await recorded.until(ConnectorState.BACKING_OFF)
+        await recorded.until(ConnectorState.READY)
+    assert fake.log == ["make room", "start", "stop", "make room", "start", "stop"]
+
+
+async def test_refused_credentials_while_sending_are_no_failed_effect(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    fake = Fake(sends=[ConnectorAuthFailedError("401")])
+    async with living(fake, parts) as life:
+        await recorded.until(ConnectorState.READY)
+        with pytest.raises(ConnectorNotReadyError, match="401"):
+            await life.send(EFFECT)
+        await recorded.until(ConnectorState.NEEDS_AUTH)
+
+
+async def test_an_unforeseen_error_while_sending_is_unknown(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    fake = Fake(sends=[RuntimeError("cut"), PermanentSendError("404")])
+    async with living(fake, parts) as life:
+        await recorded.until(ConnectorState.READY)
+        with pytest.raises(UnknownSendError, match="RuntimeError: cut"):
+            await life.send(EFFECT)
+        with pytest.raises(PermanentSendError):
+            await life.send(EFFECT)
+        assert life.standing.state is ConnectorState.READY
+
+
+async def test_before_the_first_start_nothing_is_received(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    life = Life("room", Fake().offered(), FakeSettings(), parts)
+    assert not life.capabilities().receives
+    with pytest.raises(ConnectorNotReadyError, match="room is loading"):
+        await life.receive(REQUEST)
+
+
+async def test_a_stop_that_raises_or_hangs_stops_nothing_else(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    class Stubborn(Fake):
+        async def stop(self, timeout_s: float) -> None:
+            await asyncio.Event().wait()
+
+    async with living(Stubborn(), parts):
+        await recorded.until(ConnectorState.READY)
+    assert recorded.states()[-1] == "stopped"
+
+
+async def test_a_connector_emits_under_its_own_name(parts: LifeParts, recorded: Recorded) -> None:
+    fake = Fake()
+    async with living(fake, parts):
+        await recorded.until(ConnectorState.READY)
+        assert fake.context is not None
+        await fake.context.emit((), cursor="7")
+        assert await fake.context.cursor() == "cursor of room"
+        assert fake.context.source == "room"
+        assert fake.context.log.name == "upright.source.room"
+        assert fake.context.now().year == 2026
+    assert recorded.emitted == [("room", 0, "7")]
