@@ -2,16 +2,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from upright.api import ConnectorNotReadyError, InboundRequest, TriggerRejectedError
 
 from fixtures.github import SECRET, issue_comment, one, push, settings, signed, started
+from upright.api import ConnectorNotReadyError, InboundRequest, TriggerRejectedError
 from upright_github.connector import GitHubConnector
 
 
-async def refused(request: InboundRequest, **changed: Any) -> TriggerRejectedError:
+async def refused(request: InboundRequest, **changed: object) -> TriggerRejectedError:
     async with started(**changed) as connector:
         with pytest.raises(TriggerRejectedError) as caught:
             await connector.receive(request)
