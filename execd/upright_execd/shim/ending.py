@@ -31,13 +31,14 @@ class Ending:
 
     def look(self, now: float, *, has_ended: bool, has_kin: bool, is_open: bool) -> str:
         """Move on. *has_ended*: the command itself; *has_kin*: others of it; *is_open*: a pipe."""
+        action = NOTHING
         if self.phase == RUNNING:
-            return self._running(now, has_ended=has_ended)
-        if self.phase in {ASKED, KILLING}:
-            return self._asked(now, has_ended=has_ended, has_kin=has_kin)
+            action = self._running(now, has_ended=has_ended)
+        elif self.phase in {ASKED, KILLING}:
+            action = self._asked(now, has_ended=has_ended, has_kin=has_kin)
         if self.phase == DRAINING and (not is_open or now >= self._until):
             self.phase = OVER
-        return NOTHING
+        return action
 
     def wait_s(self, now: float, *, has_ended: bool) -> float:
         """Return how long nothing will change by time alone."""

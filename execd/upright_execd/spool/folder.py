@@ -53,6 +53,7 @@ class Folder:
 
     def write_stdin(self, offset: int, data: bytes) -> None:
         """Put input at its place."""
+        self.make()
         handle = os.open(self.path / records.STDIN, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE)
         with os.fdopen(handle, "wb") as file:
             file.seek(offset)
