@@ -6,6 +6,7 @@ import pytest
 
 from fixtures.laws import events, law, named, pairs, states
 from upright.core.errors import IllegalMoveError
+from upright.core.ids import DeviceId, JobId, SessionId, WorkId
 from upright.core.job import (
     TERMINAL,
     TRANSITIONS,
@@ -13,6 +14,7 @@ from upright.core.job import (
     EndedBadly,
     EndedByStop,
     EndedWell,
+    Job,
     JobEvent,
     JobState,
     StopAsked,
@@ -99,3 +101,32 @@ def test_each_outcome_of_a_command_ends_its_job_in_one_way(
     outcome: Ending, code: int | None, event: JobEvent
 ) -> None:
     assert end_event(outcome, code) == event
+
+
+@pytest.mark.parametrize("state", list(JobState))
+def test_a_job_is_over_in_its_terminal_states_only(state: JobState) -> None:
+    job = Job(
+        id=JobId("jb_1"),
+        session=SessionId("se_1"),
+        work=WorkId("wk_1"),
+        call_id="c1",
+        device=DeviceId("dv_1"),
+        state=state,
+        spec_json="{}",
+        digest="",
+        stdin=b"",
+        background=False,
+        epoch=1,
+        outcome="",
+        code=None,
+        started="unknown",
+        detail_json="{}",
+        sent=False,
+        reported=False,
+        stdout_bytes=0,
+        stderr_bytes=0,
+        created_at_ms=0,
+        started_at_ms=None,
+        ended_at_ms=None,
+    )
+    assert job.over is (state in {"stopped", "finished", "failed", "lost"})
