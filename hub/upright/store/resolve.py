@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from upright.core.ids import PREFIXES
 from upright.store import tables
 from upright.store.errors import AmbiguousIdError, UnknownIdError
+from upright.store.plain import Plain, columns, listed, one
 
 _TABLES: Final[Mapping[str, sa.Table]] = {
     "trigger": tables.TRIGGER,
@@ -55,6 +56,21 @@ def resolve(c: sa.Connection, prefix: str) -> Resolved:
     if not found:
         raise UnknownIdError(prefix)
     raise AmbiguousIdError(prefix, tuple(each.id for each in found[:MAX_CANDIDATES]))
+
+
+def row(c: sa.Connection, found: Resolved) -> Plain:
+    """Return the row itself, for what has no view of its own; a payload without its body.
+
+    Raises:
+        UnknownIdError: it is gone meanwhile.
+    """
+    if found.kind != "payload":
+        return one(c, _TABLES[found.kind], found.id)
+    table = tables.PAYLOAD
+    shown = listed(c, sa.select(*columns(table, without=["body"])).where(table.c.id == found.id))
+    if not shown:
+        raise UnknownIdError(found.id)
+    return shown[0]
 
 
 def _may_begin(prefix: str, start: str) -> bool:

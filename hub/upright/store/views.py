@@ -239,3 +239,8 @@ def sources(c: sa.Connection) -> list[Plain]:
 def events_since(c: sa.Connection, seq: int, *, limit: int) -> list[Plain]:
     """List events after *seq*, in order: the stream that a client resumes by sequence."""
     return listed(c, sa.select(EVENT).where(EVENT.c.seq > seq).order_by(EVENT.c.seq).limit(limit))
+
+
+def last_seq(c: sa.Connection) -> int:
+    """Return the newest event's number; 0 when there is none."""
+    return c.scalar(sa.select(sa.func.max(EVENT.c.seq))) or 0

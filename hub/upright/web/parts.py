@@ -103,6 +103,10 @@ class Commands(Protocol):
         """Take a device's right away and cut its link."""
         ...
 
+    async def retry(self, source: str) -> object:
+        """Try a source again now (``plugin.connectors.Connectors.retry``)."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebLimits:

@@ -1,0 +1,68 @@
+"""App: the hub's one web application: every path, and what stands before it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from upright.web import commands, device, health, hooks, reads, stream
+from upright.web.guard import guard
+from upright.web.parts import Parts
+from upright.web.problems import PARTS, problems
+
+
+def routes() -> Iterable[web.RouteDef]:
+    """Return every path."""
+    get, post = web.get, web.post
+    return (
+        post("/hooks/{source}", hooks.receive),
+        get("/v1/device", device.serve),
+        get("/v1/events", stream.events),
+        get("/v1/status", reads.status),
+        get("/v1/inbox", reads.inbox),
+        get("/v1/triggers/{id}", reads.trigger),
+        get("/v1/why/{id}", reads.why),
+        get("/v1/show/{id}", reads.show),
+        get("/v1/work", reads.work_list),
+        get("/v1/work/{id}", reads.work),
+        get("/v1/sessions", reads.sessions),
+        get("/v1/sessions/{id}", reads.session),
+        get("/v1/sessions/{id}/entries", reads.entries),
+        post("/v1/sessions/{id}/say", commands.say),
+        get("/v1/requests", reads.requests),
+        post("/v1/requests/{id}/answer", commands.answer_request),
+        post("/v1/requests/{id}/approve", commands.approve),
+        post("/v1/requests/{id}/deny", commands.deny),
+        get("/v1/pairings", commands.pairings),
+        get("/v1/pairings/{code}", commands.pairing),
+        post("/v1/pairings/{code}/approve", commands.pair),
+        get("/v1/devices", reads.devices),
+        post("/v1/devices/{id}/revoke", commands.revoke),
+        get("/v1/sources", reads.sources),
+        post("/v1/sources/{name}/retry", commands.retry),
+        get("/v1/costs", reads.spent),
+        get("/healthz", health.alive),
+        get("/readyz", health.ready),
+        get("/metrics", health.metrics),
+    )
+
+
+def make_app(parts: Parts) -> web.Application:
+    """Make the application. Shutting it down ends event streams and cuts device sockets."""
+    app = web.Application(middlewares=(problems, guard))
+    app[PARTS] = parts
+    app[hooks.REFUSED] = Counter()
+    app[device.SOCKETS] = device.Sockets()
+    app[stream.CLOSING] = asyncio.Event()
+    app.on_shutdown.append(_close)
+    app.add_routes(routes())
+    return app
+
+
+async def _close(app: web.Application) -> None:
+    app[stream.CLOSING].set()
+    app[PARTS].bell.ring()
+    app[device.SOCKETS].abort_all()

@@ -1,0 +1,85 @@
+"""Bodies: requests are read under a cap and a time, and only then believed."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Final
+
+import orjson
+from aiohttp import web
+
+from upright.web.problems import PARTS, ProblemError
+
+CHUNK_BYTES: Final = 64 * 1024
+
+
+async def read_capped(request: web.Request, cap_bytes: int) -> bytes:
+    """Read a body as it came.
+
+    Raises:
+        ProblemError: 413 over the cap (before reading, where the length is announced), 415 for a
+            compressed body, whose signature would be over other bytes, 408 when it stalls.
+    """
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        detail = "compressed bodies are not taken"
+        raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "body.compressed", detail)
+    if (request.content_length or 0) > cap_bytes:
+        raise _too_large(cap_bytes)
+    timeout_s = request.app[PARTS].limits.body_timeout_s
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await _drain(request, cap_bytes)
+    except TimeoutError as error:
+        detail = f"the body did not arrive within {timeout_s:g} s"
+        raise ProblemError(HTTPStatus.REQUEST_TIMEOUT, "body.slow", detail) from error
+
+
+async def _drain(request: web.Request, cap_bytes: int) -> bytes:
+    body = bytearray()
+    async for chunk in request.content.iter_chunked(CHUNK_BYTES):
+        body += chunk
+        if len(body) > cap_bytes:
+            raise _too_large(cap_bytes)
+    return bytes(body)
+
+
+async def read_fields(request: web.Request, *names: str) -> tuple[str, ...]:
+    """Read a JSON object that holds exactly these texts, each with something in it.
+
+    Raises:
+        ProblemError: it does not.
+    """
+    body = await read_capped(request, request.app[PARTS].limits.max_json_bytes)
+    try:
+        given = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "body.no_json", str(error)) from error
+    if not isinstance(given, dict) or set(given) != set(names):
+        detail = f"send a JSON object with exactly: {', '.join(names)}"
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "body.fields", detail)
+    for name in names:
+        if not isinstance(given[name], str) or not given[name].strip():
+            detail = f"{name} must be text, and not empty"
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "body.fields", detail)
+    return tuple(given[name] for name in names)
+
+
+def number(request: web.Request, name: str, default: int, *, most: int = 2**53) -> int:
+    """Read a whole number of the query, at most *most*.
+
+    Raises:
+        ProblemError: it is none.
+    """
+    given = request.query.get(name)
+    if given is None:
+        return default
+    if not given.isascii() or not given.isdigit() or len(given) > 16:
+        detail = f"{name} must be a whole number, not {given[:40]!r}"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "query.number", detail)
+    return min(int(given), most)
+
+
+def _too_large(cap_bytes: int) -> ProblemError:
+    detail = f"at most {cap_bytes} bytes are taken"
+    return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body.too_large", detail)

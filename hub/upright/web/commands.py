@@ -1,0 +1,64 @@
+"""Commands: what a signed-in person does through the API; each answers after its commit."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from upright.web.bodies import read_fields
+from upright.web.plain import answer
+from upright.web.problems import PARTS
+from upright.web.reads import whole_id
+
+
+async def say(request: web.Request) -> web.Response:
+    """Tell a session something: ``{"text": …}``."""
+    session = await whole_id(request, "session")
+    (text,) = await read_fields(request, "text")
+    return answer(await request.app[PARTS].commands.say(session, text))
+
+
+async def answer_request(request: web.Request) -> web.Response:
+    """Answer a question: ``{"text": …}``."""
+    wanted = await whole_id(request, "request")
+    (text,) = await read_fields(request, "text")
+    return answer(await request.app[PARTS].commands.answer(wanted, text))
+
+
+async def approve(request: web.Request) -> web.Response:
+    """Approve exactly what was asked."""
+    wanted = await whole_id(request, "request")
+    return answer(await request.app[PARTS].commands.decide(wanted, approve=True))
+
+
+async def deny(request: web.Request) -> web.Response:
+    """Deny what was asked."""
+    wanted = await whole_id(request, "request")
+    return answer(await request.app[PARTS].commands.decide(wanted, approve=False))
+
+
+async def pairings(request: web.Request) -> web.Response:
+    """List the devices that ask to be paired."""
+    return answer(await request.app[PARTS].commands.pairings())
+
+
+async def pairing(request: web.Request) -> web.Response:
+    """Show the device whose code this is."""
+    return answer(await request.app[PARTS].commands.pairing(request.match_info["code"]))
+
+
+async def pair(request: web.Request) -> web.Response:
+    """Approve a device as it was shown: ``{"bound_hash": …}``."""
+    (bound_hash,) = await read_fields(request, "bound_hash")
+    code = request.match_info["code"]
+    return answer(await request.app[PARTS].commands.pair(code, bound_hash=bound_hash))
+
+
+async def revoke(request: web.Request) -> web.Response:
+    """Take a device's right away."""
+    device = await whole_id(request, "device")
+    return answer(await request.app[PARTS].commands.revoke(device))
+
+
+async def retry(request: web.Request) -> web.Response:
+    """Try a source again now."""
+    return answer(await request.app[PARTS].commands.retry(request.match_info["name"]))

@@ -1,0 +1,43 @@
+"""Hooks: a signed webhook comes in; the answer of success is given after the commit (B2.1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import web
+
+from upright.api import InboundRequest
+from upright.web.bodies import read_capped
+from upright.web.plain import answer
+from upright.web.problems import PARTS, ProblemError, translate
+
+REFUSED: Final = web.AppKey("refused", Counter[tuple[str, str]])
+"""How many requests of each source were refused, by code; sources that exist only."""
+
+
+async def receive(request: web.Request) -> web.StreamResponse:
+    """Take a webhook in: 202 with the new ids; 200 when nothing was new."""
+    parts, source = request.app[PARTS], request.match_info["source"]
+    capabilities = parts.hooks.capabilities(source)
+    if capabilities is None:
+        detail = f"no source is called {source!r}"
+        raise ProblemError(HTTPStatus.NOT_FOUND, "source.unknown", detail)
+    try:
+        body = await read_capped(request, capabilities.max_body_bytes)
+        return await _take_in(request, source, body)
+    except Exception as error:
+        request.app[REFUSED][source, translate(error, request).code] += 1
+        raise
+
+
+async def _take_in(request: web.Request, source: str, body: bytes) -> web.StreamResponse:
+    parts = request.app[PARTS]
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    inbound = InboundRequest(headers=headers, body=body, remote=request.remote or "")
+    triggers = await parts.hooks.receive(source, inbound)
+    accepted = await parts.accept(source, triggers) if triggers else ()
+    is_new = any(not each.duplicate for each in accepted)
+    said = [{"id": each.id, "duplicate": each.duplicate} for each in accepted]
+    return answer({"triggers": said}, HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK)

@@ -1,0 +1,165 @@
+"""Reads: the JSON API's views, for the CLI and for pages. Any unique beginning of an id will do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from aiohttp import web
+
+from upright.core.trigger import Disposition
+from upright.core.work import TERMINAL, WorkState
+from upright.store import costs, views, views_why, views_work
+from upright.store.resolve import Resolved, resolve, row
+from upright.web.bodies import number
+from upright.web.plain import answer
+from upright.web.problems import PARTS, ProblemError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+T = TypeVar("T")
+MOST_LISTED: Final = 500
+LISTED: Final = 50
+
+
+async def _read(request: web.Request, query: Callable[[Connection], object]) -> web.Response:
+    return answer(await request.app[PARTS].store.read(query))
+
+
+async def whole_id(request: web.Request, kind: str) -> str:
+    """Return the whole id that the path's ``id`` begins.
+
+    Raises:
+        UnknownIdError: nothing does. AmbiguousIdError: several do.
+        ProblemError: it is something else's.
+    """
+    prefix = request.match_info["id"]
+    found = await request.app[PARTS].store.read(lambda c: resolve(c, prefix))
+    if found.kind != kind:
+        detail = f"{found.id} is a {found.kind}, not a {kind}"
+        raise ProblemError(HTTPStatus.NOT_FOUND, "id.other_kind", detail)
+    return found.id
+
+
+# ------------------------------------------------------------------ lists
+async def inbox(request: web.Request) -> web.Response:
+    """List triggers, newest first: ``?limit=``, ``?before=`` (a seq), ``?disposition=``."""
+    limit = number(request, "limit", LISTED, most=MOST_LISTED)
+    before = number(request, "before", 0) or None
+    named = request.query.get("disposition")
+    if named is not None and named not in {each.value for each in Disposition}:
+        detail = f"disposition is one of: {', '.join(Disposition)}"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "query.disposition", detail)
+    wanted = Disposition(named) if named else None
+    return await _read(
+        request, lambda c: views.inbox(c, limit=limit, before_seq=before, disposition=wanted)
+    )
+
+
+async def work_list(request: web.Request) -> web.Response:
+    """List work items, last changed first; ``?open=1`` leaves out what has ended."""
+    live = tuple(state for state in WorkState if state not in TERMINAL)
+    states = live if request.query.get("open") == "1" else ()
+    return await _read(request, lambda c: views_work.work_list(c, states=states))
+
+
+async def sessions(request: web.Request) -> web.Response:
+    """List sessions, newest first; ``?live=1`` leaves out what has ended."""
+    limit = number(request, "limit", LISTED, most=MOST_LISTED)
+    live_only = request.query.get("live") == "1"
+    return await _read(request, lambda c: views.sessions(c, limit=limit, live_only=live_only))
+
+
+async def requests(request: web.Request) -> web.Response:
+    """List what people are asked; ``?all=1`` with what is settled."""
+    open_only = request.query.get("all") != "1"
+    return await _read(request, lambda c: views.requests(c, open_only=open_only))
+
+
+async def devices(request: web.Request) -> web.Response:
+    """List devices, each with ``online``."""
+    parts = request.app[PARTS]
+    found = await parts.store.read(views.devices)
+    online = parts.online()
+    return answer([{**device, "online": device["id"] in online} for device in found])
+
+
+async def sources(request: web.Request) -> web.Response:
+    """List sources and their states."""
+    return await _read(request, views.sources)
+
+
+async def spent(request: web.Request) -> web.Response:
+    """Add up the ledger; ``?since=`` epoch milliseconds."""
+    since_ms = number(request, "since", 0)
+    return await _read(request, lambda c: costs.costs(c, since_ms))
+
+
+async def status(request: web.Request) -> web.Response:
+    """Say how the hub is."""
+    return answer(await request.app[PARTS].status())
+
+
+# ------------------------------------------------------------------ one thing
+SHOWS: Final[Mapping[str, Callable[[Connection, str], object]]] = {
+    "trigger": views.trigger,
+    "thread": views.thread,
+    "session": views.session,
+    "work": views_work.work,
+    "job": views_work.job,
+}
+
+
+def _show(c: Connection, found: Resolved) -> dict[str, object]:
+    view = SHOWS.get(found.kind)
+    return {"kind": found.kind, "it": view(c, found.id) if view else row(c, found)}
+
+
+async def show(request: web.Request) -> web.Response:
+    """Show whatever has this id: ``{"kind": …, "it": …}``."""
+    prefix = request.match_info["id"]
+    return await _read(request, lambda c: _show(c, resolve(c, prefix)))
+
+
+async def trigger(request: web.Request) -> web.Response:
+    """Show one trigger."""
+    wanted = await whole_id(request, "trigger")
+    return await _read(request, lambda c: views.trigger(c, wanted))
+
+
+async def why(request: web.Request) -> web.Response:
+    """Show a trigger's path; of a work item, the one of the trigger that opened it."""
+    prefix = request.match_info["id"]
+    return await _read(request, lambda c: views_why.why(c, _trigger_of(c, resolve(c, prefix))))
+
+
+def _trigger_of(c: Connection, found: Resolved) -> str:
+    if found.kind == "work":
+        opened: str = row(c, found)["trigger_id"]
+        return opened
+    if found.kind != "trigger":
+        detail = f"{found.id} is a {found.kind}; ask about a trigger or a work item"
+        raise ProblemError(HTTPStatus.NOT_FOUND, "id.other_kind", detail)
+    return found.id
+
+
+async def work(request: web.Request) -> web.Response:
+    """Show one work item."""
+    wanted = await whole_id(request, "work")
+    return await _read(request, lambda c: views_work.work(c, wanted))
+
+
+async def session(request: web.Request) -> web.Response:
+    """Show one session."""
+    wanted = await whole_id(request, "session")
+    return await _read(request, lambda c: views.session(c, wanted))
+
+
+async def entries(request: web.Request) -> web.Response:
+    """List a transcript: ``?after=`` a number, ``?limit=``."""
+    wanted = await whole_id(request, "session")
+    after = number(request, "after", -1)
+    limit = number(request, "limit", LISTED, most=MOST_LISTED)
+    return await _read(request, lambda c: views.entries(c, wanted, after_n=after, limit=limit))
