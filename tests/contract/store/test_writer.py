@@ -144,6 +144,15 @@ def test_a_released_savepoint_does_not_outlive_the_transaction_around_it(
     assert (seen_by_others, stored(path)) == ([], [])
 
 
+def test_the_driver_begins_nothing_by_itself(engine: sa.Engine) -> None:
+    raw = engine.raw_connection()
+    raw.cursor().execute("INSERT INTO t VALUES (1)")
+    driver = raw.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    assert not driver.in_transaction
+    raw.close()
+
+
 async def test_a_unit_that_was_done_is_lost_with_a_later_one_that_ends_the_transaction(
     writer: Writer, path: Path
 ) -> None:
