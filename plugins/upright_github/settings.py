@@ -21,8 +21,8 @@ class GitHubSettings:
     ``secret`` signs the webhooks, ``token`` speaks to the API. ``bot_login`` is the account that
     the token belongs to (``my-bot`` or ``my-app[bot]``): what it does never triggers the agent,
     and ``@my-bot`` speaks to it. ``repositories`` are full names (``acme/app``); none: all that
-    send. ``app_id`` is the numeric id of a GitHub App of our own; 0: none. ``timeout_s`` bounds each
-    call to the API.
+    send. ``app_id`` is the numeric id of a GitHub App of our own; 0: none. ``timeout_s`` bounds
+    each call to the API.
 
     Raises:
         ValueError: a value that can't work, named by its key.

@@ -10,7 +10,8 @@ import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from email.utils import format_datetime
 from typing import Any, Final
 
 from aiohttp import web
@@ -58,9 +59,11 @@ class Rest:
     token: str
     faults: Faults
     closing: asyncio.Event
-    calls: deque[Call] = field(default_factory=lambda: deque(maxlen=MAX_CALLS_KEPT))
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)  # a call waits for its answer
+    log: dict[int, Call] = field(default_factory=dict)
     created: deque[float] = field(default_factory=lambda: deque(maxlen=CREATIONS_A_MINUTE))
     used: int = 0
+    seen: int = 0
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes."""
@@ -81,16 +84,20 @@ class Rest:
         """Wrap a handler with what holds for every call: the door, faults, limits, the log."""
 
         async def answer(request: web.Request) -> web.StreamResponse:
-            status = 0
-            try:
-                response = await self._answer(request, handler)
-                status = response.status
-            finally:
-                path = request.path_qs
-                self.calls.append(Call(method=request.method, path=path, status=status))
+            self.seen += 1
+            number, call = self.seen, Call(method=request.method, path=request.path_qs, status=0)
+            self.log[number] = call
+            self.log.pop(number - MAX_CALLS_KEPT, None)
+            response = await self._answer(request, handler)
+            self.log[number] = replace(call, status=response.status)
             return response
 
         return answer
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Return the calls, in the order in which they came."""
+        return tuple(self.log.values())
 
     async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if refused := self._door(request):
@@ -133,8 +140,10 @@ class Rest:
         return response
 
     def _rate(self, left: int, *, reset_in_s: int = 3_600) -> dict[str, str]:
-        reset = int(self.story.world.now().timestamp()) + reset_in_s
+        now = self.story.world.now()
+        reset = int(now.timestamp()) + reset_in_s
         return {
+            "Date": format_datetime(now, usegmt=True),
             "X-GitHub-Media-Type": "github.v3; format=json",
             "X-GitHub-Request-Id": f"SANDBOX:{self.used}",
             "X-OAuth-Scopes": "repo",
@@ -166,6 +175,7 @@ class Rest:
 
     async def _silent(self, request: web.Request, *, hang: bool) -> web.StreamResponse:
         if hang:
+            self.hanging.set()
             # A minute of silence is enough: by then the client has long gone.
             with suppress(TimeoutError):
                 async with asyncio.timeout(HANG_S):

@@ -5,14 +5,13 @@ import sys
 import tomllib
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
 
 import click
 import pluggy
 import pytest
 
 import upright_github
-from fixtures.github import settings
+from fixtures.github import Changed, settings
 from upright.api import API_VERSION, ENTRY_POINT_GROUP, Hooks
 from upright_github.settings import GitHubSettings
 
@@ -81,9 +80,7 @@ def test_the_module_of_the_hooks_is_light() -> None:
         ({"timeout_s": 0.0}, "timeout_s"),
     ],
 )
-def test_settings_that_cannot_work_are_refused_by_their_key(
-    changed: dict[str, Any], said: str
-) -> None:
+def test_settings_that_cannot_work_are_refused_by_their_key(changed: Changed, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         settings(**changed)
 

@@ -132,17 +132,17 @@ async def test_each_action_of_a_pull_request_has_its_kind(
     ("action", "key"), [("assigned", "assignee"), ("review_requested", "requested_reviewer")]
 )
 async def test_being_asked_by_name_is_direct(action: str, key: str) -> None:
-    mine = await one("pull_request", pull_request(action, **{key: user(BOT)}))
+    mine = await one("pull_request", pull_request(action) | {key: user(BOT)})
     assert mine.context.address is Address.DIRECT
     assert mine.content.expects_reply
-    other = await one("pull_request", pull_request(action, **{key: user("cleo")}))
+    other = await one("pull_request", pull_request(action) | {key: user("cleo")})
     assert other.context.address is Address.NONE
 
 
 async def test_two_labels_in_one_second_are_two() -> None:
     keys = set[str]()
     for name in ("bug", "urgent"):
-        payload = pull_request("labeled", label={"name": name})
+        payload = pull_request("labeled") | {"label": {"name": name}}
         keys.add((await one("pull_request", payload)).dedupe[1])
     assert len(keys) == 2
 

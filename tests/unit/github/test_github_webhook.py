@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Unpack
 
 import pytest
 
-from fixtures.github import SECRET, issue_comment, one, push, settings, signed, started
+from fixtures.github import SECRET, Changed, issue_comment, one, push, settings, signed, started
 from upright.api import ConnectorNotReadyError, InboundRequest, TriggerRejectedError
 from upright_github.connector import GitHubConnector
 
 
-async def refused(request: InboundRequest, **changed: object) -> TriggerRejectedError:
+async def refused(request: InboundRequest, **changed: Unpack[Changed]) -> TriggerRejectedError:
     async with started(**changed) as connector:
         with pytest.raises(TriggerRejectedError) as caught:
             await connector.receive(request)
