@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+
+from docsgen import clauses, errors, machines
+
+ROOT: Final = Path(__file__).parents[2]
+PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+# How many points each section of the design has.
+POINTS: Final = """
+    B1 6 B2 6 B3 4 B4 4 B5 5 B6 11 B7 6 B8 7 B9 6 B10 5 B11 12 B12 6 B13 4 B14 6 B15 4 B16 3 B17 5
+    B18 2 B19 2 E1 6 E2 5 E3 3 E4 6 E5 5 E6 3 E7 12 E8 7 E9 4 E10 4
+"""
+
+
+def test_every_generated_page_is_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cogapp", "-P", "--check", *map(str, PAGES)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=25,
+    )
+    assert done.returncode == 0, f"run `make format`:\n{done.stdout}{done.stderr}"
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    missing = [
+        f"{page.relative_to(ROOT)} -> {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert not missing
+
+
+# ------------------------------------------------------------------ clauses
+def test_every_marker_names_an_existing_clause() -> None:
+    known = {clause for section in clauses.sections() for clause in section.clauses}
+    assert not [use for use in clauses.uses() if use.clause not in known]
+
+
+def test_every_section_has_all_its_points_in_order() -> None:
+    words = POINTS.split()
+    wanted = {
+        name: [f"{name}.{point}" for point in range(1, int(points) + 1)]
+        for name, points in zip(words[::2], words[1::2], strict=True)
+    }
+    assert {section.name: list(section.clauses) for section in clauses.sections()} == wanted
+
+
+def test_every_clause_has_a_short_line_of_its_own() -> None:
+    lines = [text for section in clauses.sections() for text in section.clauses.values()]
+    assert len(set(lines)) == len(lines)
+    assert not [line for line in lines if not line.endswith(".") or len(line) > 110 or "|" in line]
+
+
+def uses(source: str) -> set[tuple[str, str]]:
+    found = clauses.marked(ast.parse(source).body, "t.py", ())
+    return {(use.clause, use.test) for use in found}
+
+
+def test_markers_of_functions_parameters_and_several_ids_are_found() -> None:
+    source = """
+@pytest.mark.clause("B1.1", "B1.2")
+@pytest.mark.parametrize("x", [pytest.param(1, marks=pytest.mark.clause("B1.3"))])
+async def test_a(): ...
+@pytest.mark.clause("B9.9")
+def helper(): ...
+@pytest.mark.other("B8.8")
+def test_b(): ...
+"""
+    assert uses(source) == {
+        ("B1.1", "t.py::test_a"),
+        ("B1.2", "t.py::test_a"),
+        ("B1.3", "t.py::test_a"),
+    }
+
+
+def test_markers_of_a_module_and_of_a_class_count_for_what_is_inside() -> None:
+    source = """
+pytestmark = [pytest.mark.clause("B1.1")]
+@pytest.mark.clause("B1.2")
+class TestX:
+    def test_a(self): ...
+    def other(self): ...
+@pytest.mark.clause("B1.3")
+class Machine(RuleBasedStateMachine):
+    def step(self): ...
+"""
+    assert uses(source) == {
+        ("B1.1", "t.py::TestX::test_a"),
+        ("B1.2", "t.py::TestX::test_a"),
+        ("B1.1", "t.py::Machine"),
+        ("B1.3", "t.py::Machine"),
+    }
+
+
+def test_markers_are_read_from_files_without_importing_them(tmp_path: Path) -> None:
+    folder = tmp_path / "tests" / "unit"
+    folder.mkdir(parents=True)
+    source = 'raise SystemExit\n@pytest.mark.clause("B1.1")\ndef test_a(): ...\n'
+    (folder / "test_x.py").write_text(source, encoding="utf-8")
+    (folder / "helper.py").write_text(source, encoding="utf-8")
+    assert clauses.uses(tmp_path / "tests") == [
+        clauses.Use(clause="B1.1", test="tests/unit/test_x.py::test_a")
+    ]
+
+
+def test_a_clause_without_tests_shows_a_dash_and_many_are_counted() -> None:
+    assert clauses.cell([]) == "\N{EN DASH}"
+    assert clauses.cell(["tests/a/test_x.py::test_a"]) == (
+        "[test_x::test_a](../../tests/a/test_x.py)"
+    )
+    many = clauses.cell([f"t.py::test_{n}" for n in range(20)])
+    assert many.count("<br>") == clauses.SHOWN
+    assert many.endswith("and 12 more")
+
+
+# ------------------------------------------------------------------ machines and errors
+def test_every_table_of_the_core_and_the_wires_command_are_drawn_on_the_page() -> None:
+    tables = {
+        path.stem
+        for path in (ROOT / "hub/upright/core").glob("*.py")
+        if "\nTRANSITIONS: Final" in path.read_text(encoding="utf-8")
+    }
+    page = (ROOT / "docs/reference/machines.md").read_text(encoding="utf-8")
+    assert tables | {"command"} == set(machines.MACHINES)
+    assert set(re.findall(r'machines\.drawing\("(\w+)"\)', page)) == set(machines.MACHINES)
+
+
+class Lamp(StrEnum):
+    DARK = "dark"
+    LIT = "lit"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    pass
+
+
+LAMP: Final = machines.Machine(
+    states=Lamp,
+    table={
+        (Lamp.DARK, Pressed): Lamp.LIT,
+        (Lamp.DARK, Held): Lamp.LIT,
+        (Lamp.LIT, Pressed): Lamp.DARK,
+        (Lamp.LIT, Held): Lamp.LIT,
+        (Lamp.LIT, Dropped): Lamp.BROKEN,
+    },
+)
+
+
+def test_a_diagram_shows_every_move_where_it_begins_and_where_it_ends() -> None:
+    assert LAMP.diagram().split("\n") == [
+        "```mermaid",
+        "stateDiagram-v2",
+        "    [*] --> dark",
+        "    dark --> lit: Pressed, Held",
+        "    lit --> dark: Pressed",
+        "    lit --> lit: Held",
+        "    lit --> broken: Dropped",
+        "    broken --> [*]",
+        "```",
+    ]
+
+
+def test_the_count_says_how_many_pairs_are_moves() -> None:
+    assert LAMP.count().startswith("5 of 9 pairs are moves")
+
+
+@pytest.mark.parametrize("module", errors.MODULES, ids=lambda module: module.__name__)
+def test_every_error_of_a_listed_module_has_a_sentence_and_a_code_of_its_own(
+    module: ModuleType,
+) -> None:
+    found = errors.of(module)
+    codes = [vars(kind)["code"] for kind in found]
+    assert found
+    assert all(errors.sentence(kind).endswith(".") for kind in found)
+    assert len(set(codes)) == len(codes)
