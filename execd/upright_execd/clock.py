@@ -36,6 +36,11 @@ class SystemClock:
         """Return seconds that never go back, from an arbitrary start."""
         return time.monotonic()  # noqa: TID251  # this class is the clock that others take
 
+    def boot_time(self) -> float:
+        """Return seconds that run on while the machine sleeps, where the system tells them."""
+        clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+        return time.clock_gettime(clock)
+
     async def sleep(self, delay_s: float) -> None:
         """Wait *delay_s* seconds of the loop's time."""
         await asyncio.sleep(delay_s)

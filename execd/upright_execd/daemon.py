@@ -18,7 +18,7 @@ from upright_execd.audit import Audit
 from upright_execd.clock import Clock, os_boot_id
 from upright_execd.commands import LocalCommands
 from upright_execd.consent import Answer, Consent
-from upright_execd.errors import AlreadyRunningError
+from upright_execd.errors import AlreadyRunningError, RevokedError
 from upright_execd.house import House, OwnerRules
 from upright_execd.ownerfiles import OwnerFiles
 from upright_execd.ownerline import OwnerLine
@@ -44,6 +44,7 @@ class Link(Protocol):
 
 
 MakeLink = Callable[[LocalCommands], Link]
+"""Builds the network half; it may block."""
 
 
 class StopError(Exception):
@@ -55,7 +56,9 @@ async def serve(paths: Paths, clock: Clock, make_link: MakeLink) -> None:
 
     Raises:
         AlreadyRunningError: another daemon has this state folder.
+        RevokedError: the hub wants no more of this machine.
     """
+    revoked: list[Exception] = []
     with alone(paths):
         daemon, loop = Daemon(paths, clock), asyncio.get_running_loop()
 
@@ -71,6 +74,10 @@ async def serve(paths: Paths, clock: Clock, make_link: MakeLink) -> None:
             await daemon.run(make_link)
         except* StopError:
             log.info("daemon.stopped")
+        except* RevokedError as group:
+            revoked.extend(group.exceptions)
+    if revoked:
+        raise revoked[0]
 
 
 class Daemon:
@@ -104,7 +111,8 @@ class Daemon:
         async with asyncio.TaskGroup() as group:
             commands = LocalCommands(self.house, group)
             await commands.load()
-            self._commands, self._link = commands, make_link(commands)
+            self._commands = commands
+            self._link = await asyncio.to_thread(make_link, commands)
             line = OwnerLine(self._paths, self._answer)
             group.create_task(commands.run(), name="commands")
             group.create_task(self._files.run(), name="owner's files")

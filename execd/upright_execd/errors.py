@@ -59,3 +59,20 @@ class DamagedError(ExecdError):
     """A file of the spool is not what was written; the message names it."""
 
     code = "execd.damaged"
+
+
+class RemoteError(ExecdError):
+    """The running daemon refuses; the sentence is its own, and so is the exit code."""
+
+    code = "execd.refused"
+
+    def __init__(self, sentence: str, exit_code: int) -> None:
+        super().__init__(sentence)
+        self.status = exit_code
+
+
+class RevokedError(ExecdError):
+    """The hub took this machine's key out of use."""
+
+    code = "execd.revoked"
+    exit_code = 4

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from upright_execd.errors import ExecdError, NotRunningError
+from upright_execd.errors import ExecdError, NotRunningError, RemoteError
 from upright_execd.paths import Paths
 from upright_execd.peer import connect, is_same_user, listen
 
@@ -18,16 +18,6 @@ MAX_LINE_BYTES: Final = 4 * 1024 * 1024
 
 Answerer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 log: Final = logging.getLogger("upright.execd")
-
-
-class RemoteError(ExecdError):
-    """The daemon refuses; the sentence is its own."""
-
-    code = "execd.refused"
-
-    def __init__(self, sentence: str, exit_code: int) -> None:
-        super().__init__(sentence)
-        self.status = exit_code
 
 
 # ------------------------------------------------------------------ the daemon's side

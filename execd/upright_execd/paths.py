@@ -30,6 +30,11 @@ class Paths:
         return self.config / "workspaces.json"
 
     @property
+    def pairing(self) -> Path:
+        """The hub that this machine is paired with."""
+        return self.config / "hub.json"
+
+    @property
     def commands(self) -> Path:
         """One folder per command."""
         return self.state / "commands"

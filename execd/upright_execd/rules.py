@@ -14,6 +14,10 @@ ENFORCEABLE: Final = frozenset({Confinement.NONE})
 """The profiles that this version can hold a command to; it announces these and no others."""
 
 
+CAPS: Final = ("exec", "stdin", *(f"confinement.{profile}" for profile in sorted(ENFORCEABLE)))
+"""What this version can do, as it tells the hub."""
+
+
 class Place(StrEnum):
     """Where a command wants to run."""
 

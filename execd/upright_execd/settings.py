@@ -46,6 +46,8 @@ class Settings:
     min_free_percent: int = 5
     receipt_days: int = 30
     stop_timeout_s: int = 10
+    first_redial_ms: int = 5_000
+    most_redial_ms: int = 60_000
     environment: tuple[str, ...] = ()
 
 
@@ -144,6 +146,8 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "min_free_percent": _between(0, 90),
     "receipt_days": _between(30, 3650),
     "stop_timeout_s": _between(1, 600),
+    "first_redial_ms": _between(10, 60_000),
+    "most_redial_ms": _between(10, 600_000),
     "environment": _names,
 }
 _ENVIRONMENT: Final = dict(os.environ)  # noqa: TID251  # the one place that reads it, and once

@@ -1,0 +1,93 @@
+"""`execd pair`: make this machine known to a hub."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from upright_execd import network, pinned, settings
+from upright_execd.address import read_address
+from upright_execd.errors import ExecdError
+from upright_execd.keys import DeviceKey, KeyFile, KeyStore, new_private_key
+from upright_execd.pairing import PairParts, Shown, pair
+from upright_execd.paths import Paths, make_private
+from upright_execd.rules import CAPS
+from upright_execd.verbs.output import paths_of
+
+
+class AlreadyPairedError(ExecdError):
+    """This machine has a hub."""
+
+    code = "execd.already_paired"
+    exit_code = 4
+
+
+@click.command("pair")
+@click.argument("hub")
+@click.option(
+    "--key-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep the key in this file (0600) instead of the keyring.",
+)
+@click.option("--replace", "is_replaced", is_flag=True, help="Give up the hub there is now.")
+@click.option("--jsonl", "is_jsonl", is_flag=True, help="Print JSON objects, one a line.")
+@click.pass_context
+def verb(
+    ctx: click.Context, *, hub: str, key_file: Path | None, is_replaced: bool, is_jsonl: bool
+) -> None:
+    """Pair this machine with HUB, and wait until a person has approved it there."""
+    paths, address = paths_of(ctx), read_address(hub)
+    _check_free(paths, is_replaced=is_replaced)
+    where = None if key_file is None else str(key_file.absolute())
+    store = network.key_store(where)
+    make_private(paths.config)
+    parts = PairParts(
+        address=address,
+        key=_key(store),
+        caps=CAPS,
+        facts=network.facts(),
+        times=network.times(settings.load(paths.settings)),
+        uniform=secrets.SystemRandom().uniform,
+        show=_show_json if is_jsonl else _show,
+    )
+    if isinstance(store, KeyFile):
+        click.echo(store.warning, err=True)
+    done = replace(asyncio.run(pair(parts)), key_file=where)
+    pinned.save(paths.pairing, done)
+    if is_jsonl:
+        click.echo(json.dumps({"device_id": done.device_id, "hub_id": done.hub_id}))
+    else:
+        click.echo(f"Paired with {done.host} as {done.device_id}. Start it: execd run")
+
+
+def _check_free(paths: Paths, *, is_replaced: bool) -> None:
+    there = pinned.load(paths.pairing)
+    if there is not None and not is_replaced:
+        sentence = f"This machine is paired with {there.host}."
+        raise AlreadyPairedError(sentence, advice="To give that up: execd pair --replace HUB")
+
+
+def _key(store: KeyStore) -> DeviceKey:
+    """Return this machine's key; it is made when there is none."""
+    private = store.load()
+    if private is None:
+        private = new_private_key()
+        store.save(private)
+    return DeviceKey(private)
+
+
+def _show(shown: Shown) -> None:
+    minutes = round(shown.expires_s / 60)
+    click.echo(f"On the hub: upright device approve {shown.code}")
+    click.echo(f"It shows the digits {shown.digits}. Approve only if they are the same there.")
+    click.echo(f"Waiting; the code is good for {minutes} minutes.")
+
+
+def _show_json(shown: Shown) -> None:
+    row = {"code": shown.code, "digits": shown.digits, "hub_id": shown.hub_id}
+    click.echo(json.dumps(row | {"expires_s": shown.expires_s}))
