@@ -311,3 +311,9 @@ def wake_work(u: Unit, session: str) -> None:
     work_id = u.c.scalar(sa.select(SESSION.c.work_id).where(SESSION.c.id == session))
     if work_id is not None:
         work.woken(u, work.read(u.c, work_id))
+
+
+def was_delivered(c: sa.Connection, session: str, trigger: str) -> bool:
+    """Say whether a session was ever given this trigger, or handed it on to a worker."""
+    mine = sa.and_(DELIVERY.c.session_id == session, DELIVERY.c.trigger_id == trigger)
+    return c.scalar(sa.select(DELIVERY.c.id).where(mine)) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -72,12 +73,18 @@ def queue(u: Unit, order: Order) -> JobId:
     return made
 
 
+def find(c: sa.Connection, job: str) -> Job | None:
+    """Read a job, if there is one."""
+    row = c.execute(sa.select(JOB).where(JOB.c.id == job)).one_or_none()
+    return None if row is None else _read(row)
+
+
 def read(c: sa.Connection, job: str) -> Job:
     """Read a job; UnknownIdError when there is none."""
-    row = c.execute(sa.select(JOB).where(JOB.c.id == job)).one_or_none()
-    if row is None:
+    found = find(c, job)
+    if found is None:
         raise UnknownIdError(job)
-    return _read(row)
+    return found
 
 
 def _read(row: sa.Row[tuple[object, ...]]) -> Job:
@@ -129,9 +136,16 @@ def unsettled(c: sa.Connection, device: str) -> list[Job]:
     return [_read(row) for row in c.execute(mine.order_by(JOB.c.created_at_ms, JOB.c.id))]
 
 
-def mark_sent(c: sa.Connection, job: str) -> None:
-    """Note that the command is about to leave: from here on it may run."""
-    c.execute(JOB.update().where(JOB.c.id == job).values(sent=True))
+def settled_among(c: sa.Connection, device: str, ids: Collection[str]) -> list[str]:
+    """Return those of *ids* that are this device's and settled: it may forget them."""
+    mine = sa.select(JOB.c.id).where(JOB.c.device_id == device, JOB.c.settled, JOB.c.id.in_(ids))
+    return list(c.scalars(mine))
+
+
+def mark_sent(c: sa.Connection, job: str) -> bool:
+    """Note that a queued command is about to leave; False when it is not queued any more."""
+    queued = sa.and_(JOB.c.id == job, JOB.c.state == JobState.QUEUED.value)
+    return c.execute(JOB.update().where(queued).values(sent=True)).rowcount == 1
 
 
 def mark_settled(c: sa.Connection, job: str) -> None:
@@ -160,13 +174,20 @@ def began(u: Unit, job: Job, started: Started) -> None:
 
 
 def stop(u: Unit, job: Job) -> bool:
-    """Ask a job to stop; return False when it has ended already."""
+    """Ask a job to stop; return False when it has ended already.
+
+    One that never left the hub ends at once: no device has heard of it.
+    """
     if not machine.may(job.state, machine.StopAsked()):
         return False
-    state = machine.step(job.state, machine.StopAsked())
-    u.c.execute(JOB.update().where(JOB.c.id == job.id).values(state=state.value))
     about = About(session_id=job.session, work_id=job.work, job_id=job.id)
     record(u, "command.stop_asked", about)
+    if not job.sent:
+        end(u, job, Outcome(ending=Ending.CANCELLED, started=Started.NO))
+        mark_settled(u.c, job.id)
+        return True
+    state = machine.step(job.state, machine.StopAsked())
+    u.c.execute(JOB.update().where(JOB.c.id == job.id).values(state=state.value))
     return True
 
 

@@ -16,7 +16,7 @@ def _serial() -> Column[int]:
     return Column(_Serial, primary_key=True, autoincrement=True)
 
 
-def _ms(*, null: bool = True, index: bool = False) -> Column[int]:
+def _big(*, null: bool = True, index: bool = False) -> Column[int]:
     return Column(BigInteger, nullable=null, index=index)
 
 
@@ -34,7 +34,7 @@ class Thread(SQLModel, table=True):
     id: str = Field(primary_key=True)
     source: str
     title: str = ""
-    created_at_ms: int = Field(sa_column=_ms(null=False))
+    created_at_ms: int = Field(sa_column=_big(null=False))
 
 
 class ThreadKey(SQLModel, table=True):
@@ -59,7 +59,7 @@ class Payload(SQLModel, table=True):
     id: str = Field(primary_key=True)
     media_type: str
     body: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
-    created_at_ms: int = Field(sa_column=_ms(null=False))
+    created_at_ms: int = Field(sa_column=_big(null=False))
 
 
 class TriggerRow(SQLModel, table=True):
@@ -76,8 +76,8 @@ class TriggerRow(SQLModel, table=True):
     trust: int
     body_json: str
     payload_id: str
-    occurred_at_ms: int | None = Field(default=None, sa_column=_ms())
-    received_at_ms: int = Field(sa_column=_ms(null=False))
+    occurred_at_ms: int | None = Field(default=None, sa_column=_big())
+    received_at_ms: int = Field(sa_column=_big(null=False))
     verdict: str
     rule: str
     rules_version: str
@@ -107,8 +107,8 @@ class Source(SQLModel, table=True):
     kind: str
     state: str
     reason: str = ""
-    changed_at_ms: int = Field(sa_column=_ms(null=False))
-    heard_at_ms: int | None = Field(default=None, sa_column=_ms())
+    changed_at_ms: int = Field(sa_column=_big(null=False))
+    heard_at_ms: int | None = Field(default=None, sa_column=_big())
 
 
 # ------------------------------------------------------------------ sessions
@@ -125,14 +125,14 @@ class Session(SQLModel, table=True):
     work_id: str | None = Field(default=None, index=True)
     generation: int = 0
     taint: int
-    ready_at_ms: int | None = Field(default=None, sa_column=_ms())
+    ready_at_ms: int | None = Field(default=None, sa_column=_big())
     lease_epoch: int = 0
-    lease_until_ms: int | None = Field(default=None, sa_column=_ms())
+    lease_until_ms: int | None = Field(default=None, sa_column=_big())
     failures: int = 0
     nudges: int = 0
     steps: int = 0
-    ended_at_ms: int | None = Field(default=None, sa_column=_ms())
-    created_at_ms: int = Field(sa_column=_ms(null=False))
+    ended_at_ms: int | None = Field(default=None, sa_column=_big())
+    created_at_ms: int = Field(sa_column=_big(null=False))
     __table_args__ = (Index("ix_session_ready", "ready_at_ms", "lease_until_ms"),)
 
 
@@ -141,7 +141,7 @@ class Subscription(SQLModel, table=True):
 
     session_id: str = Field(primary_key=True)
     thread_id: str = Field(primary_key=True, index=True)
-    created_at_ms: int = Field(sa_column=_ms(null=False))
+    created_at_ms: int = Field(sa_column=_big(null=False))
 
 
 class Delivery(SQLModel, table=True):
@@ -168,7 +168,7 @@ class Entry(SQLModel, table=True):
     message_json: str
     digest: str = ""  # of a tool's result, ids and times left out
     ends_turn: bool = False  # the tool says that the model has nothing to add
-    at_ms: int = Field(sa_column=_ms(null=False))
+    at_ms: int = Field(sa_column=_big(null=False))
 
 
 class Turn(SQLModel, table=True):
@@ -177,8 +177,8 @@ class Turn(SQLModel, table=True):
     id: str = Field(primary_key=True)
     session_id: str = Field(index=True)
     epoch: int
-    started_at_ms: int = Field(sa_column=_ms(null=False))
-    ended_at_ms: int | None = Field(default=None, sa_column=_ms())
+    started_at_ms: int = Field(sa_column=_big(null=False))
+    ended_at_ms: int | None = Field(default=None, sa_column=_big())
     ending: str = ""
     steps: int = 0
 
@@ -202,8 +202,8 @@ class Work(SQLModel, table=True):
     destination_json: str = "null"
     code_json: str = "null"
     reason: str = ""
-    created_at_ms: int = Field(sa_column=_ms(null=False))
-    changed_at_ms: int = Field(sa_column=_ms(null=False))
+    created_at_ms: int = Field(sa_column=_big(null=False))
+    changed_at_ms: int = Field(sa_column=_big(null=False))
 
 
 class WaitRow(SQLModel, table=True):
@@ -217,8 +217,8 @@ class WaitRow(SQLModel, table=True):
     ref: str
     why: str
     look_first: str
-    created_at_ms: int = Field(sa_column=_ms(null=False))
-    deadline_ms: int = Field(sa_column=_ms(null=False))
+    created_at_ms: int = Field(sa_column=_big(null=False))
+    deadline_ms: int = Field(sa_column=_big(null=False))
     on_deadline: str
     state: str
     __table_args__ = (
@@ -248,11 +248,11 @@ class Job(SQLModel, table=True):
     sent: bool = False
     settled: bool = False  # its device was told that the final is stored
     reported: bool = False  # the tool message holds the end, so no trigger is needed for it
-    stdout_bytes: int = 0
-    stderr_bytes: int = 0
-    created_at_ms: int = Field(sa_column=_ms(null=False))
-    started_at_ms: int | None = Field(default=None, sa_column=_ms())
-    ended_at_ms: int | None = Field(default=None, sa_column=_ms())
+    stdout_bytes: int = Field(default=0, sa_column=_big(null=False))
+    stderr_bytes: int = Field(default=0, sa_column=_big(null=False))
+    created_at_ms: int = Field(sa_column=_big(null=False))
+    started_at_ms: int | None = Field(default=None, sa_column=_big())
+    ended_at_ms: int | None = Field(default=None, sa_column=_big())
     __table_args__ = (
         UniqueConstraint("session_id", "call_id"),
         Index("ix_job_device", "device_id", "settled"),
@@ -284,13 +284,13 @@ class Outbox(SQLModel, table=True):
     digest: str
     state: str
     tries: int = 0
-    due_at_ms: int = Field(sa_column=_ms(null=False))
-    expires_at_ms: int | None = Field(default=None, sa_column=_ms())
+    due_at_ms: int = Field(sa_column=_big(null=False))
+    expires_at_ms: int | None = Field(default=None, sa_column=_big())
     reason: str = ""
     receipt_id: str = Field(default="", index=True)
     receipt_url: str = ""
-    created_at_ms: int = Field(sa_column=_ms(null=False))
-    settled_at_ms: int | None = Field(default=None, sa_column=_ms())
+    created_at_ms: int = Field(sa_column=_big(null=False))
+    settled_at_ms: int | None = Field(default=None, sa_column=_big())
     __table_args__ = (Index("ix_outbox_due", "state", "due_at_ms"),)
 
 
@@ -308,8 +308,8 @@ class Request(SQLModel, table=True):
     digest: str = ""
     answer: str = ""
     answered_by: str = ""
-    created_at_ms: int = Field(sa_column=_ms(null=False))
-    expires_at_ms: int = Field(sa_column=_ms(null=False))
+    created_at_ms: int = Field(sa_column=_big(null=False))
+    expires_at_ms: int = Field(sa_column=_big(null=False))
     __table_args__ = (Index("ix_request_due", "state", "expires_at_ms"),)
 
 
@@ -322,8 +322,8 @@ class Device(SQLModel, table=True):
     state: str
     caps_json: str
     facts_json: str
-    approved_at_ms: int = Field(sa_column=_ms(null=False))
-    seen_at_ms: int | None = Field(default=None, sa_column=_ms())
+    approved_at_ms: int = Field(sa_column=_big(null=False))
+    seen_at_ms: int | None = Field(default=None, sa_column=_big())
 
 
 class Workspace(SQLModel, table=True):
@@ -340,7 +340,7 @@ class Ledger(SQLModel, table=True):
     """What one model call, job or delivery cost."""
 
     seq: int | None = Field(default=None, sa_column=_serial())
-    at_ms: int = Field(sa_column=_ms(null=False))
+    at_ms: int = Field(sa_column=_big(null=False))
     kind: str
     session_id: str = Field(index=True)
     work_id: str | None = Field(default=None, index=True)
@@ -349,7 +349,7 @@ class Ledger(SQLModel, table=True):
     tokens_input: int = 0
     tokens_cached: int = 0
     tokens_output: int = 0
-    usd_micros: int | None = None
+    usd_micros: int | None = Field(default=None, sa_column=_big())
     seconds: float = 0.0
 
 
@@ -357,14 +357,14 @@ class Event(SQLModel, table=True):
     """One step on a trigger's way, by the name of its stop (A3): what ``upright why`` prints."""
 
     seq: int | None = Field(default=None, sa_column=_serial())
-    at_ms: int = Field(sa_column=_ms(null=False))
+    at_ms: int = Field(sa_column=_big(null=False))
     stop: str
     trigger_id: str | None = Field(default=None, index=True)
     session_id: str | None = Field(default=None, index=True)
     work_id: str | None = Field(default=None, index=True)
     turn_id: str | None = Field(default=None, index=True)
-    job_id: str | None = None
-    outbox_id: str | None = None
+    job_id: str | None = Field(default=None, index=True)
+    outbox_id: str | None = Field(default=None, index=True)
     data_json: str = "{}"
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from upright.core import work as machine
 from upright.core.ids import SessionId, ThreadId, TriggerId, WorkId
 from upright.core.job import JobState
-from upright.core.mandate import Mandate
+from upright.core.mandate import Mandate, Trust
 from upright.core.outbox import OutboxState
 from upright.core.trigger import StoredTrigger
 from upright.core.wait import WaitKind
@@ -29,6 +29,7 @@ class Opening:
     goal: str
     criteria: tuple[str, ...]
     mandate: Mandate
+    taint: Trust  # of whoever wrote the goal: a worker is no cleaner than its card
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ def open_item(u: Unit, opening: Opening, router: str) -> Opened:
     if existing is not None:
         return Opened(item=read(u.c, existing), created=False)
     work = WorkId(u.new_id("work"))
-    session = sessions.create(u, kind="worker", agent="worker", work=work, trust=trigger.trust)
+    session = sessions.create(u, kind="worker", agent="worker", work=work, trust=opening.taint)
     item = WorkItem(
         id=work,
         session=session,

@@ -78,6 +78,8 @@ def upgrade() -> None:
         sa.Column("data_json", sa.String(), nullable=False),
         sa.PrimaryKeyConstraint("seq"),
     )
+    op.create_index(op.f("ix_event_job_id"), "event", ["job_id"], unique=False)
+    op.create_index(op.f("ix_event_outbox_id"), "event", ["outbox_id"], unique=False)
     op.create_index(op.f("ix_event_session_id"), "event", ["session_id"], unique=False)
     op.create_index(op.f("ix_event_trigger_id"), "event", ["trigger_id"], unique=False)
     op.create_index(op.f("ix_event_turn_id"), "event", ["turn_id"], unique=False)
@@ -102,8 +104,8 @@ def upgrade() -> None:
         sa.Column("sent", sa.Boolean(), nullable=False),
         sa.Column("settled", sa.Boolean(), nullable=False),
         sa.Column("reported", sa.Boolean(), nullable=False),
-        sa.Column("stdout_bytes", sa.Integer(), nullable=False),
-        sa.Column("stderr_bytes", sa.Integer(), nullable=False),
+        sa.Column("stdout_bytes", sa.BigInteger(), nullable=False),
+        sa.Column("stderr_bytes", sa.BigInteger(), nullable=False),
         sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("started_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("ended_at_ms", sa.BigInteger(), nullable=True),
@@ -125,7 +127,7 @@ def upgrade() -> None:
         sa.Column("tokens_input", sa.Integer(), nullable=False),
         sa.Column("tokens_cached", sa.Integer(), nullable=False),
         sa.Column("tokens_output", sa.Integer(), nullable=False),
-        sa.Column("usd_micros", sa.Integer(), nullable=True),
+        sa.Column("usd_micros", sa.BigInteger(), nullable=True),
         sa.Column("seconds", sa.Float(), nullable=False),
         sa.PrimaryKeyConstraint("seq"),
     )
@@ -394,6 +396,8 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_event_turn_id"), table_name="event")
     op.drop_index(op.f("ix_event_trigger_id"), table_name="event")
     op.drop_index(op.f("ix_event_session_id"), table_name="event")
+    op.drop_index(op.f("ix_event_outbox_id"), table_name="event")
+    op.drop_index(op.f("ix_event_job_id"), table_name="event")
     op.drop_table("event")
     op.drop_table("entry")
     op.drop_table("device")

@@ -1,0 +1,115 @@
+"""Settle: how a turn ends: at rest, unsettled, failed or interrupted; nothing sleeps in silence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from upright.agent.state import Turn
+from upright.agent.steps import MODEL, about
+from upright.agent.tools.base import After
+from upright.core.backoff import Backoff
+from upright.core.transcript import Role
+from upright.core.turn import Ending
+from upright.core.wait import WaitKind
+from upright.core.work import TERMINAL, WorkItem, WorkState
+from upright.store import intake, jobs, requests, sessions, waits, work
+from upright.store.events import record
+from upright.store.unit import Unit
+
+BACKOFF: Final = Backoff(base_s=1.0, cap_s=300.0)
+_WHY: Final = {
+    Ending.UNSETTLED: "The worker stopped without saying what it waits for. What now?",
+    Ending.NO_PROGRESS: "The worker does the same thing again and again. What now?",
+    Ending.TOO_LONG: "The worker has used up the steps of one turn. Shall it go on?",
+}
+
+
+def rest(u: Unit, turn: Turn, ending: Ending) -> After:
+    """End a turn: the item takes its waiting state, or is over, or a person is asked."""
+    after = After(timers=True)
+    item = work.read(u.c, turn.work) if turn.work else None
+    over = item is not None and item.state in TERMINAL
+    if item is not None and not over:
+        _wait_for_jobs(u, turn, item)
+        if ending in _WHY:
+            work.ask(u, item, f"{_WHY[ending]}\n\n{_last_words(turn)}".strip())
+        work.rest(u, work.read(u.c, item.id))
+    elif item is None and ending in _WHY:
+        question = f"The router stopped: {ending.value}.\n\n{_last_words(turn)}".strip()
+        requests.ask(u, requests.Asking(prompt=question, session=turn.claim.session))
+    _end(u, turn, ending.value, retry_at_ms=None, over=over)
+    if over:
+        after.sessions.update(intake.fall_back(u, turn.claim.session))
+    return after
+
+
+def _wait_for_jobs(u: Unit, turn: Turn, item: WorkItem) -> None:
+    """Let a turn that ends while its jobs run wait for them, each with a deadline."""
+    waited = {wait.ref for wait in waits.open_of(u.c, item.id) if wait.kind is WaitKind.JOB}
+    live = [job for job in jobs.of_session(u.c, turn.claim.session) if not job.over]
+    if item.state is not WorkState.RUNNABLE:
+        return
+    for job in live:
+        jobs.into_background(u, job)
+        if job.id not in waited:
+            why = f"job {job.id} to end"
+            waits.register(u, item.id, waits.Asked(kind=WaitKind.JOB, ref=job.id, why=why))
+
+
+def _last_words(turn: Turn) -> str:
+    said = [m.text for m in turn.messages if m.role is Role.ASSISTANT and m.text]
+    return said[-1][:2000] if said else ""
+
+
+def _end(u: Unit, turn: Turn, ending: str, *, retry_at_ms: int | None, over: bool) -> None:
+    sessions.end_turn(u, turn.id, ending=ending, steps=turn.steps)
+    sessions.finish(u, turn.claim, retry_at_ms=retry_at_ms, end=over)
+    record(u, "turn.ended", about(turn), {"ending": ending, "steps": turn.steps})
+
+
+# ------------------------------------------------------------------ the model failed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why the model gave nothing; ``retries`` says that the same request may work later."""
+
+    code: str
+    reason: str
+    retry_after_s: float | None
+    retries: bool
+    roll: float
+
+
+def failed(u: Unit, turn: Turn, failure: Failure) -> None:
+    """End a turn whose model failed: wait for it with a growing pause, or ask a person."""
+    turn.failures += 1
+    sessions.update(u.c, turn.claim, failures=turn.failures)
+    item = work.read(u.c, turn.work) if turn.work else None
+    why = f"the model ({failure.code}): {failure.reason}"[:500]
+    retry_at_ms = None
+    if failure.retries:
+        delay_s = BACKOFF.delay_s(
+            turn.failures, roll=failure.roll, at_least_s=failure.retry_after_s
+        )
+        retry_at_ms = u.now_ms + int(1000 * delay_s)
+        if item is not None:
+            _wait_for_model(u, item, why)
+    elif item is not None:
+        work.ask(u, item, f"The model refuses: {failure.reason}. Mend it, then answer to go on.")
+    else:
+        question = f"The model refuses the router: {failure.reason}. Mend it, then answer."
+        requests.ask(u, requests.Asking(prompt=question, session=turn.claim.session))
+    if item is not None:
+        work.rest(u, work.read(u.c, item.id))
+    _end(u, turn, failure.code, retry_at_ms=retry_at_ms, over=False)
+
+
+def _wait_for_model(u: Unit, item: WorkItem, why: str) -> None:
+    """Wait once: the deadline counts from the first failure, not from the last."""
+    if not any(wait.ref == MODEL for wait in waits.open_of(u.c, item.id)):
+        waits.register(u, item.id, waits.Asked(kind=WaitKind.SYSTEM, ref=MODEL, why=why))
+
+
+def interrupt(u: Unit, turn: Turn) -> None:
+    """End a turn because the hub stops: it goes on at the next start, from here."""
+    _end(u, turn, "interrupted", retry_at_ms=u.now_ms, over=False)

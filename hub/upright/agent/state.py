@@ -1,0 +1,47 @@
+"""State: what a turn knows of its session, in step with the rows that it writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from upright.core.ids import JobId, WorkId
+from upright.core.mandate import Trust
+from upright.core.transcript import Message
+from upright.store.sessions import Answer, Claim, Loaded
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """One turn. Whatever is appended to the rows is appended here in the same unit.
+
+    A unit that fails leaves this ahead of nothing: the turn ends with the error, and the next one
+    loads anew.
+    """
+
+    id: str
+    claim: Claim
+    kind: str
+    work: WorkId | None
+    taint: Trust
+    nudges: int
+    failures: int
+    messages: list[Message]
+    answers: dict[str, Answer]
+    steps: int = 0
+    jobs: dict[str, JobId] = field(default_factory=dict)  # open call → its job
+    carded: bool = False  # this turn has shown the work card
+
+    @classmethod
+    def of(cls, turn_id: str, claim: Claim, loaded: Loaded) -> Turn:
+        """Begin with what is stored."""
+        return cls(
+            id=turn_id,
+            claim=claim,
+            kind=loaded.kind,
+            work=loaded.work,
+            taint=loaded.taint,
+            nudges=loaded.nudges,
+            failures=loaded.failures,
+            messages=list(loaded.messages),
+            answers={answer.call_id: answer for answer in loaded.answers},
+        )

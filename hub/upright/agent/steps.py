@@ -1,0 +1,230 @@
+"""Steps: the units of work of a turn; each appends to the transcript and commits (B8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from upright.agent import card, prompts, toolbox
+from upright.agent.state import Turn
+from upright.agent.tools.base import After, Done, Here, Started, ToolRefusedError, refusal
+from upright.agent.tools.commands import VOLATILE
+from upright.core.context import batch
+from upright.core.errors import CoreError
+from upright.core.ids import JobId
+from upright.core.mandate import taint
+from upright.core.transcript import Message, Role, ToolCall, ToolSpec, unanswered
+from upright.core.turn import View
+from upright.core.wait import WaitKind, Wake
+from upright.core.work import TERMINAL, WorkItem, WorkState
+from upright.engine.ports import ChatReply
+from upright.store import intake, jobs, output, sessions, threads, waits, work
+from upright.store.events import About, Cost, charge, record
+from upright.store.sessions import Answer, Claim, Line
+from upright.store.unit import Unit
+
+MODEL = "model"
+"""What an item waits for while the model can't be reached."""
+
+
+def begin(u: Unit, claim: Claim) -> Turn:
+    """Begin a turn: load the session, wake its item; a new session gets its system message."""
+    turn_id = sessions.begin_turn(u, claim)
+    turn = Turn.of(turn_id, claim, sessions.load(u.c, claim.session))
+    record(u, "engine.claimed", about(turn), {"epoch": claim.epoch})
+    if not turn.messages:
+        append(u, turn, Message(role=Role.SYSTEM, text=prompts.SYSTEM[turn.kind]))
+    if turn.work is not None:
+        work.woken(u, work.read(u.c, turn.work))
+    return turn
+
+
+def about(turn: Turn) -> About:
+    """What an event of this turn is about."""
+    return About(session_id=turn.claim.session, work_id=turn.work, turn_id=turn.id)
+
+
+def append(u: Unit, turn: Turn, message: Message, *, done: Done | None = None) -> int:
+    """Append a message to the rows and to the turn."""
+    answer = Answer(
+        call_id=message.call_id,
+        digest=done.digest if done else "",
+        ends_turn=done.ends_turn if done else False,
+    )
+    line = Line(turn=turn.id, message=message, digest=answer.digest, ends_turn=answer.ends_turn)
+    number = sessions.append(u, turn.claim, line)
+    turn.messages.append(message)
+    if message.call_id:
+        turn.answers[message.call_id] = answer
+    return number
+
+
+def tools(turn: Turn) -> tuple[ToolSpec, ...]:
+    """Return the tools of this turn's agent."""
+    return toolbox.specs(turn.kind)
+
+
+# ------------------------------------------------------------------ what is next
+def look(c: Connection, turn: Turn) -> View:
+    """Read what the next decision needs."""
+    sessions.check(c, turn.claim)
+    item = work.read(c, turn.work) if turn.work else None
+    mine = jobs.of_session(c, turn.claim.session)
+    open_calls = {call.id for call in unanswered(turn.messages)}
+    turn.jobs = {job.call_id: job.id for job in mine if job.call_id in open_calls}
+    return View(
+        messages=tuple(turn.messages),
+        inbox=sessions.inbox_size(c, turn.claim.session),
+        steps=turn.steps,
+        nudges=turn.nudges,
+        settled=_settled(c, item, is_busy=any(not job.over for job in mine)),
+        started=dict.fromkeys(turn.jobs, True),
+        results={key: answer.digest for key, answer in turn.answers.items()},
+        ending=frozenset(key for key, answer in turn.answers.items() if answer.ends_turn),
+        over=item is not None and item.state in TERMINAL,
+    )
+
+
+def _settled(c: Connection, item: WorkItem | None, *, is_busy: bool) -> bool:
+    """Say whether the session may rest: something will wake it, or nothing is left to do."""
+    if item is None or item.state is not WorkState.RUNNABLE:
+        return True
+    return is_busy or bool(waits.open_of(c, item.id))
+
+
+# ------------------------------------------------------------------ the inbox
+def take_inbox(u: Unit, turn: Turn) -> None:
+    """Append what has come as one batch; that is its acknowledgement, in the same commit (B8.4)."""
+    triggers = intake.unread(u.c, turn.claim.session)
+    text = batch(triggers)
+    if turn.work is not None and not turn.carded:
+        text = f"{card.render(u, work.read(u.c, turn.work))}\n\n{text}"
+        turn.carded = True
+    number = append(u, turn, Message(role=Role.USER, text=text))
+    intake.taken(u.c, turn.claim.session, triggers, number)
+    turn.taint = taint((turn.taint, *(trigger.trust for trigger in triggers)))
+    turn.nudges = 0
+    sessions.update(u.c, turn.claim, taint=int(turn.taint), nudges=0)
+    for trigger in triggers:
+        mine = about(turn)
+        known = About(
+            trigger_id=trigger.id,
+            session_id=mine.session_id,
+            work_id=mine.work_id,
+            turn_id=mine.turn_id,
+        )
+        record(u, "turn.took", known, {"entry": number, "kind": trigger.trigger.kind})
+        if turn.work is not None:
+            thread_ids = (trigger.thread, *threads.linked(u.c, trigger.thread))
+            intake.match_external(u, turn.work, trigger.id, thread_ids)
+    if turn.work is not None:
+        work.woken(u, work.read(u.c, turn.work))
+
+
+def nudge(u: Unit, turn: Turn) -> None:
+    """Tell the model that the item neither waits nor is done."""
+    append(u, turn, Message(role=Role.USER, text=prompts.NUDGE))
+    turn.nudges += 1
+    sessions.update(u.c, turn.claim, nudges=turn.nudges)
+
+
+# ------------------------------------------------------------------ the model
+def replied(u: Unit, turn: Turn, reply: ChatReply) -> None:
+    """Commit what the model said, before anything of it is done (B8.2); charge it."""
+    append(u, turn, Message(role=Role.ASSISTANT, text=reply.text, calls=reply.calls))
+    turn.steps += 1
+    turn.failures = 0
+    sessions.update(u.c, turn.claim, failures=0)
+    if turn.work is not None:
+        waits.settle(u.c, turn.work, Wake(kind=WaitKind.SYSTEM, ref=MODEL))
+    charge(
+        u,
+        Cost(
+            kind="model",
+            session_id=turn.claim.session,
+            work_id=turn.work,
+            turn_id=turn.id,
+            model=reply.model,
+            tokens_input=reply.usage.input,
+            tokens_cached=reply.usage.cached,
+            tokens_output=reply.usage.output,
+            usd_micros=reply.cost_usd_micros,
+            seconds=reply.seconds,
+        ),
+    )
+    record(
+        u,
+        "llm.replied",
+        about(turn),
+        {
+            "model": reply.model,
+            "calls": [call.name for call in reply.calls],
+            "first_byte_ms": u.now_ms - round(1000 * (reply.seconds - reply.first_byte_s)),
+            "seconds": round(reply.seconds, 3),
+            "attempts": reply.attempts,
+        },
+    )
+
+
+# ------------------------------------------------------------------ tools
+def run_call(u: Unit, turn: Turn, call: ToolCall) -> After:
+    """Run one call: its effects and its answer are one commit. A job is answered later."""
+    after = After()
+    here = Here(
+        u=u,
+        lease=turn.claim,
+        turn=turn.id,
+        call=call,
+        item=work.read(u.c, turn.work) if turn.work else None,
+        taint=turn.taint,
+        after=after,
+    )
+    sessions.check(u.c, turn.claim)
+    outcome = _outcome(turn.kind, here)
+    record(u, "tool.ran", about(turn), {"tool": call.name[:64], "call": call.id})
+    match outcome:
+        case Done():
+            message = Message(role=Role.TOOL, text=outcome.text, call_id=call.id)
+            append(u, turn, message, done=outcome)
+        case Started():
+            turn.jobs[call.id] = outcome.job
+    return after
+
+
+def _outcome(kind: str, here: Here) -> Done | Started:
+    tool = toolbox.by_name(kind).get(here.call.name)
+    if tool is None:
+        names = ", ".join(toolbox.by_name(kind))
+        return refusal(f"there is no tool {here.call.name!r}; there are {names}")
+    savepoint = here.u.c.begin_nested()
+    try:
+        outcome = tool(here)
+    except (ToolRefusedError, CoreError) as error:
+        savepoint.rollback()
+        return refusal(str(error))
+    savepoint.commit()
+    return outcome
+
+
+# ------------------------------------------------------------------ jobs
+def unfinished(c: Connection, ids: Sequence[JobId]) -> list[JobId]:
+    """Return the jobs that a call still waits for; a background job is not waited for."""
+    found = [jobs.read(c, job) for job in ids]
+    return [job.id for job in found if not job.over and not job.background]
+
+
+def answer_jobs(u: Unit, turn: Turn, calls: Sequence[str]) -> None:
+    """Answer open calls: with the end of their jobs, or an honest placeholder (B8.3)."""
+    for call_id in calls:
+        job = jobs.read(u.c, turn.jobs[call_id])
+        said = output.result(u.c, job)
+        if job.over:
+            jobs.reported(u, job)
+        else:
+            jobs.into_background(u, job)
+            said["note"] = "its end comes later, as a trigger job.finished"
+        done = Done(body=said, volatile=VOLATILE)
+        text = json.dumps(said, ensure_ascii=False)
+        append(u, turn, Message(role=Role.TOOL, text=text, call_id=call_id), done=done)

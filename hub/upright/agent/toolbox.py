@@ -1,0 +1,28 @@
+"""Toolbox: which tools an agent has, by its kind; stable in order, as the prompt's prefix is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from upright.agent.tools import commands, recall, replies, routing, workflow
+from upright.agent.tools.base import Tool
+from upright.core.transcript import ToolSpec
+
+TOOLS: Final[Mapping[str, tuple[Tool[Any], ...]]] = {
+    "router": (*routing.TOOLS, replies.ROUTER, recall.READ),
+    "worker": (*commands.TOOLS, replies.WORKER, *workflow.TOOLS, recall.READ),
+}
+
+
+@cache
+def specs(kind: str) -> tuple[ToolSpec, ...]:
+    """Return what the model of this kind of agent is told of its tools."""
+    return tuple(tool.spec() for tool in TOOLS[kind])
+
+
+@cache
+def by_name(kind: str) -> Mapping[str, Tool[Any]]:
+    """Return the tools of this kind of agent, by their names."""
+    return {tool.name: tool for tool in TOOLS[kind]}

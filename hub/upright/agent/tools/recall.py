@@ -1,0 +1,72 @@
+"""Recall: read by id what is stored, as far as the mandate goes (B7.4, B7.6)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as arguments
+
+from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
+from upright.core.context import trigger_body
+from upright.core.ids import kind_of
+from upright.store import intake, jobs, outbox, output, proofs
+
+READ_CHARS: Final = 16_000
+
+
+@arguments(config=STRICT)
+class ReadArguments:
+    """An id, and from which character on."""
+
+    id: str
+    offset: int = Field(default=0, ge=0)
+
+
+def _read(here: Here, asked: ReadArguments) -> Outcome:
+    readers = {"trigger": _trigger, "job": _job, "outbox": _effect}
+    reader = readers.get(kind_of(asked.id) or "")
+    if reader is None:
+        raise refused("{!r} is not the id of a trigger, a job or an effect", asked.id)
+    if not proofs.belongs(here.u.c, here.lease.session, asked.id):
+        raise refused("there is no {} that you may read", asked.id)
+    return reader(here, asked)
+
+
+def _trigger(here: Here, asked: ReadArguments) -> Done:
+    stored = intake.read(here.u.c, asked.id)
+    if stored is None:
+        raise refused("there is no {}", asked.id)
+    body = trigger_body(stored, cap_bytes=0)
+    text = stored.trigger.content.text
+    body["text"] = text[asked.offset : asked.offset + READ_CHARS]
+    end = asked.offset + len(body["text"])
+    body |= {"id": stored.id, "kind": stored.trigger.kind, "trust": stored.trust.label}
+    if end < len(text):
+        body["read_on_at"] = end
+    return Done(body=body)
+
+
+def _job(here: Here, asked: ReadArguments) -> Done:
+    return Done(body=output.result(here.u.c, jobs.read(here.u.c, asked.id)))
+
+
+def _effect(here: Here, asked: ReadArguments) -> Done:
+    stored = outbox.read(here.u.c, asked.id)
+    body = {
+        "effect": stored.id,
+        "state": stored.item.state.value,
+        "reason": stored.item.reason,
+        "receipt": stored.receipt_id,
+        "url": stored.receipt_url,
+        "text": stored.text[asked.offset : asked.offset + READ_CHARS],
+    }
+    return Done(body=body)
+
+
+READ: Final = Tool(
+    name="read",
+    description="Read a trigger, a job or an effect by its id.",
+    arguments=ReadArguments,
+    run=_read,
+)

@@ -1,0 +1,140 @@
+"""Replies: an effect on the item's own thread, once for each answer (B6.7, B15)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as arguments
+
+from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
+from upright.api import Destination, EffectClass
+from upright.core.mandate import Decision, Mandate, decide
+from upright.core.outbox import OutboxState
+from upright.core.request import RequestKind
+from upright.core.wait import WaitKind
+from upright.store import intake, outbox, requests, waits
+
+LIFE_MS: Final = 24 * 3600 * 1000
+"""How long a reply may wait for its channel; after an outage older ones are listed, not sent."""
+
+
+@arguments(config=STRICT)
+class ReplyArguments:
+    """What to say on the item's own thread."""
+
+    text: str = Field(min_length=1, max_length=60_000)
+
+
+def _reply(here: Here, asked: ReplyArguments) -> Outcome:
+    item = here.own_item()
+    if item.destination is None:
+        raise refused("this thread has no place to reply to; use report or ask")
+    return _send(
+        here,
+        _Reply(
+            destination=item.destination,
+            text=asked.text,
+            mandate=item.mandate,
+            trigger=item.trigger,
+        ),
+    )
+
+
+@arguments(config=STRICT)
+class AnswerArguments:
+    """What to say, and to which trigger."""
+
+    trigger: str
+    text: str = Field(min_length=1, max_length=60_000)
+
+
+def _answer(here: Here, asked: AnswerArguments) -> Outcome:
+    """Answer a trigger that the router was given."""
+    stored = intake.read(here.u.c, asked.trigger)
+    if stored is None or not intake.was_delivered(here.u.c, here.lease.session, asked.trigger):
+        raise refused("{} is no trigger of yours", asked.trigger)
+    destination = stored.trigger.context.reply_to
+    if destination is None:
+        raise refused("{} has no place to reply to", asked.trigger)
+    mandate = Mandate(given_by=stored.trigger.actor.id, trust=stored.trust)
+    return _send(
+        here,
+        _Reply(destination=destination, text=asked.text, mandate=mandate, trigger=asked.trigger),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reply:
+    destination: Destination
+    text: str
+    mandate: Mandate
+    trigger: str
+
+
+def _send(here: Here, reply: _Reply) -> Outcome:
+    decision = decide(reply.mandate, here.taint, EffectClass.REPLY)
+    if decision is Decision.DENY:
+        raise refused("the mandate doesn't allow a reply")
+    held = decision is Decision.ASK
+    stored = outbox.put(
+        here.u,
+        outbox.Draft(
+            session=here.lease.session,
+            work=here.item.id if here.item else None,
+            trigger=reply.trigger,
+            effect_class=EffectClass.REPLY,
+            destination=reply.destination,
+            text=reply.text,
+            idempotency_key=f"{here.lease.session}:{here.call.id}",
+            state=OutboxState.HELD if held else OutboxState.PENDING,
+            life_ms=None if held else LIFE_MS,
+            turn=here.turn,
+        ),
+    )
+    if held:
+        return _ask_approval(here, stored)
+    here.after.outbox = True
+    body = {"effect": stored.id, "state": stored.item.state.value}
+    return Done(body=body, volatile=frozenset({"effect"}))
+
+
+def _ask_approval(here: Here, stored: outbox.Stored) -> Done:
+    """Hold the effect until a person approves exactly this (B14.3)."""
+    prompt = (
+        f"Send this reply? It was written after reading {here.taint.label} text.\n\n{stored.text}"
+    )
+    request = requests.ask(
+        here.u,
+        requests.Asking(
+            prompt=prompt,
+            work=stored.work,
+            session=stored.session,
+            kind=RequestKind.APPROVAL,
+            outbox=stored.id,
+            digest=stored.digest,
+        ),
+    )
+    if stored.work is not None:
+        why = f"approval of the reply {stored.id}"
+        waits.register(
+            here.u, stored.work, waits.Asked(kind=WaitKind.OPERATOR, ref=request, why=why)
+        )
+    here.after.timers = True
+    body = {"effect": stored.id, "state": "held", "approval": request, "waiting": True}
+    return Done(body=body, ends_turn=stored.work is not None)
+
+
+WORKER: Final = Tool(
+    name="reply",
+    description="Post one reply on the item's own thread (a comment on its pull request).",
+    arguments=ReplyArguments,
+    run=_reply,
+)
+ROUTER: Final = Tool(
+    name="reply",
+    description="Answer one trigger where it came from.",
+    arguments=AnswerArguments,
+    run=_answer,
+)

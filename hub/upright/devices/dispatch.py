@@ -1,0 +1,243 @@
+"""Dispatch: the rows of a device's commands on one side, its live link on the other (A3, E5.4).
+
+What a device must be told is derived from the rows each time: a hint that is lost, or a hub that
+was killed after a commit, is made good by the next look. The device keeps receipts, so a command
+that is sent twice starts once.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+
+from upright.core.ids import DeviceId, SessionId
+from upright.core.job import Job, JobState
+from upright.devices.link import DeviceLink
+from upright.devices.links import Links
+from upright.devices.ports import Order, SyncPlan
+from upright.devices.reconcile import Reconciled, reconcile
+from upright.engine.hints import Hint
+from upright.engine.signals import Signals
+from upright.engine.units import Units
+from upright.store import devices, jobs, output
+from upright.store.devices import Root
+from upright.store.unit import Unit
+from upright_wire.command import Ending, Outcome, Refusal, Started, Stream
+from upright_wire.errors import IllegalMoveError
+from upright_wire.frames import Held, Refused, StateReport, Workspace
+from upright_wire.plain import from_plain
+from upright_wire.spec import Spec
+
+log = logging.getLogger(__name__)
+
+Woken = Callable[[Collection[SessionId]], None]
+TTL_MS = 10 * 60 * 1000
+"""How long a command may wait on the device for its start: for a person's consent, mostly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """What dispatch works with; ``woken`` is told which sessions have something to do."""
+
+    units: Units
+    signals: Signals
+    woken: Woken
+
+
+class Dispatcher:
+    """Implements ``engine.ports.Devices`` over the live links of this hub."""
+
+    def __init__(self, wiring: Wiring, links: Links, *, sweep_s: float = 5.0) -> None:
+        self._wiring = wiring
+        self._links = links
+        self._sweep_s = sweep_s
+        self._ends: dict[DeviceId, LinkEnd] = {}
+        self._hinted: set[DeviceId] = set()
+        self._hint = Hint()
+
+    def hint(self, devices: Collection[DeviceId]) -> None:
+        """Say that these devices may have something to be sent."""
+        self._hinted |= set(devices)
+        self._hint.give()
+
+    def online(self) -> frozenset[DeviceId]:
+        """Return the devices with a live link to this hub."""
+        return frozenset(DeviceId(device) for device in self._links.online())
+
+    def serve(self, link: DeviceLink) -> Callable[[], Awaitable[None]]:
+        """Return what serves one link until it ends."""
+        device = DeviceId(link.device_id)
+        end = LinkEnd(self._wiring, link, device)
+
+        async def run() -> None:
+            self._ends[device] = end
+            self._links.enter(link)
+            try:
+                ended = await link.run(end)
+                log.info("link.ended", extra={"device": device, "reason": ended.reason})
+            finally:
+                self._links.leave(link)
+                if self._ends.get(device) is end:
+                    del self._ends[device]
+
+        return run
+
+    async def run(self) -> None:
+        """Push what is queued to the devices that were hinted at, and to all now and then."""
+        while True:
+            await self._hint.wait(self._sweep_s)
+            hinted, self._hinted = self._hinted, set()
+            for device in hinted or set(self._ends):
+                end = self._ends.get(device)
+                if end is not None:
+                    await end.push()
+
+
+class LinkEnd:
+    """The hub's end of one link: implements ``devices.ports.Inbound`` over the rows."""
+
+    def __init__(self, wiring: Wiring, link: DeviceLink, device: DeviceId) -> None:
+        self._units = wiring.units
+        self._link = link
+        self._device = device
+        self._signals = wiring.signals
+        self._woken = wiring.woken
+        self._sent: set[str] = set()
+        self._cancelled: set[str] = set()
+        self._inputs: tuple[tuple[Job, int], ...] = ()
+
+    # -------------------------------------------------------------- out
+    async def push(self) -> None:
+        """Send every queued command and every stop that this link has not carried yet."""
+        for job in await self._units.read(lambda c: jobs.unsettled(c, self._device)):
+            try:
+                await self._push_one(job)
+            except IllegalMoveError:
+                return  # the link is not synced, or has ended: the next sync tells all
+
+    async def _push_one(self, job: Job) -> None:
+        if job.state is JobState.QUEUED and job.id not in self._sent:
+            self._sent.add(job.id)
+            if not await self._units.write(lambda u: jobs.mark_sent(u.c, job.id)):
+                return  # it was stopped before it left
+            self._link.send_exec(_order(job))
+            if job.stdin:
+                self._link.send_stdin(job.id, job.stdin)
+        elif job.state is JobState.STOPPING and job.id not in self._cancelled:
+            self._cancelled.add(job.id)
+            self._link.send_cancel(job.id)
+
+    # -------------------------------------------------------------- in
+    async def on_inventory(self, commands: tuple[Held, ...]) -> SyncPlan:
+        """Settle what each side knows (E5.4); the rows are right before the answer leaves."""
+        held = {one.command_id: one for one in commands}
+
+        def unit(u: Unit) -> Reconciled:
+            mine = jobs.unsettled(u.c, self._device)
+            others = set(held) - {job.id for job in mine}
+            past = jobs.settled_among(u.c, self._device, others)
+            found = reconcile(mine, held, past)
+            for job, outcome in found.ends:
+                jobs.end(u, job, outcome)
+                jobs.mark_settled(u.c, job.id)
+            for job in found.settled:
+                jobs.mark_settled(u.c, job.id)
+            return found
+
+        found = await self._units.write(unit)
+        for job, _ in found.ends:
+            self._signals.notify(job.id)
+        self._woken([job.session for job, _ in found.ends])
+        self._sent, self._inputs = set(found.carried), found.inputs
+        self._cancelled = set(found.plan.cancel)
+        return found.plan
+
+    async def on_synced(self) -> None:
+        """Send what was queued while the device was away, and the input that it still wants."""
+        for job, offset in self._inputs:
+            self._link.send_stdin(job.id, job.stdin[offset:], offset=offset)
+        await self.push()
+
+    async def on_state(self, report: StateReport) -> None:
+        """Store that a command runs."""
+
+        def unit(u: Unit) -> None:
+            job = self._mine(u, report.command_id)
+            if job is not None:
+                jobs.began(u, job, report.started)
+
+        await self._units.write(unit)
+
+    async def on_refused(self, refused: Refused) -> None:
+        """Store that an ``exec`` was not taken: nothing was started by it."""
+        started = Started.UNKNOWN if refused.refusal is Refusal.CONFLICT else Started.NO
+        text = f"the device refused it: {refused.refusal.value}"
+        outcome = Outcome(ending=Ending.LOST, started=started, text=text)
+        await self._end(refused.command_id, outcome)
+
+    async def on_output(self, command_id: str, stream: Stream, offset: int, data: bytes) -> None:
+        """Store a piece of output; it is acknowledged after this returns."""
+
+        def unit(u: Unit) -> None:
+            if self._mine(u, command_id) is not None:
+                output.add(u.c, output.Stream(command_id, stream.value), offset, data)
+
+        await self._units.write(unit)
+
+    async def on_omitted(self, command_id: str, stream: Stream, offset: int, count: int) -> None:
+        """Store that so many bytes from *offset* on were counted and not kept."""
+
+        def unit(u: Unit) -> None:
+            if self._mine(u, command_id) is not None:
+                output.skip(u.c, output.Stream(command_id, stream.value), offset, count)
+
+        await self._units.write(unit)
+
+    async def on_final(self, command_id: str, outcome: Outcome) -> None:
+        """Store the end; the device may forget the command after this returns."""
+        await self._end(command_id, outcome)
+
+    async def _end(self, command_id: str, outcome: Outcome) -> None:
+        def unit(u: Unit) -> SessionId | None:
+            job = self._mine(u, command_id)
+            if job is None:
+                return None
+            jobs.end(u, job, outcome)
+            jobs.mark_settled(u.c, job.id)
+            return job.session
+
+        session = await self._units.write(unit)
+        self._signals.notify(command_id)
+        if session is not None:
+            self._woken([session])
+
+    async def on_workspaces(self, workspaces: tuple[Workspace, ...]) -> None:
+        """Replace the device's announced workspaces; what waited for one goes on."""
+        roots = [
+            Root(path=one.path, remotes=one.remotes, label=", ".join(one.labels))
+            for one in workspaces
+        ]
+        self._woken(await self._units.write(lambda u: devices.announce(u, self._device, roots)))
+
+    def _mine(self, u: Unit, command_id: str) -> Job | None:
+        """Return the job if it is this device's: an event for another's is dropped, and said."""
+        job = jobs.find(u.c, command_id)
+        if job is None or job.device != self._device:
+            log.warning(
+                "command.foreign", extra={"device": self._device, "command": command_id[:64]}
+            )
+            return None
+        return job
+
+
+def _order(job: Job) -> Order:
+    return Order(
+        command_id=job.id,
+        session=job.session,
+        lease_epoch=job.epoch,
+        digest=job.digest,
+        spec=from_plain(Spec, json.loads(job.spec_json)),
+        ttl_ms=TTL_MS,
+    )
