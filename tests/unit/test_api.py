@@ -21,7 +21,7 @@ VALUES: Final = [
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: value.__name__)
 def test_every_value_of_the_door_is_frozen_and_has_slots(value: type) -> None:
-    assert value.__dataclass_params__.frozen  # type: ignore[attr-defined]  # every dataclass has it
+    assert vars(value)["__dataclass_params__"].frozen
     assert "__dict__" not in dir(value)
 
 
@@ -68,8 +68,9 @@ def test_a_trigger_keeps_its_raw_bytes_and_cannot_be_changed() -> None:
         raw=b'{"\xff"}',
     )
     assert trigger.raw == b'{"\xff"}'
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        trigger.kind = "ci.passed"  # type: ignore[misc]  # that is what must fail
+    for field in dataclasses.fields(trigger):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(trigger, field.name, None)
 
 
 @pytest.mark.clause("B15.1")

@@ -19,6 +19,10 @@ def test_the_ceiling_doubles_from_the_base_up_to_the_cap(tries: int, ceiling_s: 
     assert B.delay_s(tries, roll=0.5) == ceiling_s / 2
 
 
+def test_by_default_eight_tries_begin_at_a_second_and_end_at_five_minutes() -> None:
+    assert Backoff() == Backoff(base_s=1.0, cap_s=300.0, max_tries=8)
+
+
 @given(tries=st.integers(0, 10**6), roll=ROLLS)
 def test_a_delay_is_never_negative_and_stays_below_the_cap(tries: int, roll: float) -> None:
     assert 0.0 <= B.delay_s(tries, roll=roll) < 60.0

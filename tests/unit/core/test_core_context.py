@@ -209,7 +209,7 @@ def test_the_texts_of_a_batch_share_its_cap(count: int) -> None:
 
 
 @pytest.mark.clause("B2.5")
-def test_a_storm_is_listed_whole_with_a_little_of_each() -> None:
+def test_a_storm_is_listed_whole_with_at_least_the_beginning_of_each() -> None:
     shown = batch([stored("x" * 3000, number=n) for n in range(200)])
     sizes = [len(body["text"].encode()) for body in bodies(shown)]
     assert sizes == [256] * 200
