@@ -66,9 +66,9 @@ class Control:
                 self._with("title body head sha author base base_sha head_repo", self._pull),
             ),
             web.post(f"{_REPO}/issues", self._with("title body author", self._issue)),
-            web.post(f"{_THREAD}/{{change}}", self._with("author", self._change)),
             web.get(f"{_THREAD}/comments", self._plain(self._comments)),
             web.post(f"{_THREAD}/comments", self._with("body author", self._comment)),
+            web.post(f"{_THREAD}/{{change}}", self._with("author", self._change)),
             web.patch(f"{_REPO}/comments/{{id:\\d+}}", self._with("body author", self._edit)),
             web.delete(f"{_REPO}/comments/{{id:\\d+}}", self._plain(self._delete)),
             web.post(
