@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -14,7 +13,6 @@ from upright.core.backoff import Backoff
 from upright.engine.ports import ModelRequestError
 
 BACKOFF: Final = Backoff(base_s=0.5, cap_s=20.0, max_tries=4)
-NO_MODELS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +43,7 @@ class ModelSettings:
 
     base_url: str
     model: str = ""
-    models: Mapping[str, str] = field(default=NO_MODELS)
+    models: Mapping[str, str] = field(default_factory=dict)
     api_key: Secret | None = None
     bounds: Bounds = field(default_factory=Bounds)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -93,9 +94,11 @@ def _reading(spec: Mapping[str, Any], scene: Scene) -> list[Mapping[str, Any]]:
 def _repairing(spec: Mapping[str, Any], scene: Scene) -> list[Mapping[str, Any]]:
     """Apply the next repair: ``texts`` and ``output`` as above, ``tried`` names the applying call.
 
-    ``never`` matches paths that must stay as they are. ``call`` is filled in with ``patch``,
-    ``path`` and ``repair``.
+    ``most``: how often in a round. ``never`` matches paths that must stay as they are. ``call``
+    is filled in with ``patch``, ``path`` and ``repair``.
     """
+    if len(scene.of(spec["tried"])) >= spec["most"]:
+        return []
     texts = _texts(scene, spec["texts"])
     sources = [path for path in texts if texts[path] and not re.search(spec["never"], path)]
     tried = {str(call.fields.get("stdin")) for call in scene.of(spec["tried"])}
@@ -114,7 +117,7 @@ def _texts(scene: Scene, name: str) -> dict[str, str]:
         hit = shape.match.search(call.line)
         whole = call.outcome is Outcome.OK and not _is_cut(call.fields.get("omitted"))
         if hit:
-            texts[hit["path"]] = str(call.fields.get("stdout", "")) if whole else ""
+            texts[shlex.split(hit["path"])[0]] = str(call.fields.get("stdout", "")) if whole else ""
     return texts
 
 

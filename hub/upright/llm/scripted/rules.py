@@ -56,6 +56,7 @@ def _of_all(rule: Rule, scene: Scene) -> bool:
         and all(len(scene.ever(name)) >= least for name, least in (rule.least or {}).items())
         and (not rule.latest or (latest is not None and latest.outcome.value in rule.latest))
         and (not rule.running or any(call.outcome is Outcome.RUNNING for call in scene.view.calls))
+        and not (rule.quiet and any(p.position > scene.view.spoke for p in scene.view.heard))
     )
 
 
@@ -86,8 +87,9 @@ def _bound(rule: Rule, scene: Scene) -> Scene | None:
             value = render(where.value, scene.name)
         except TemplateError:
             return None
-        hit = re.search(where.match, value)
-        if hit is None:
+        match, unlike = scene.filled(where.match), scene.filled(where.unlike)
+        hit = re.search(match, value) if match is not None else None
+        if hit is None or (unlike and re.search(unlike, value)):
             return None
         extra |= {name: text for name, text in hit.groupdict().items() if text is not None}
     return replace(scene, extra=extra)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from upright.llm.scripted.errors import TemplateError
 from upright.llm.scripted.script import Script, Shape
 from upright.llm.scripted.template import render
 from upright.llm.scripted.view import Called, Heard, Outcome, View
-
-NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +22,7 @@ class Scene:
     view: View
     start: int = 0
     heard: Heard | None = None
-    extra: Mapping[str, str] = NOTHING
+    extra: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, name: str) -> list[Called]:
         """Return the calls of a shape that count: this round's, and lasting ones that worked."""
@@ -41,8 +39,8 @@ class Scene:
         return [call for call in self.view.calls if _is_of(call, shape)]
 
     def latest(self) -> Called | None:
-        """Return the round's last call of any shape of the script."""
-        shapes = self.script.shapes.values()
+        """Return the round's last call of any shape of the script that is not an aside."""
+        shapes = [shape for shape in self.script.shapes.values() if not shape.aside]
         for call in reversed(self.view.calls):
             if any(_is_of(call, shape) for shape in shapes):
                 return call if call.position >= self.start else None
@@ -54,20 +52,27 @@ class Scene:
         return call is not None and any(_is_of(call, self.script.shapes[name]) for name in names)
 
     def name(self, name: str) -> str | None:
-        """Look a name up: bound by the rule, ``heard.PATH``, a fact, or ``CALL[.first].FIELD``."""
+        """Look a name up: bound by the rule, of the script, or of what was heard or called.
+
+        ``heard.PATH``: the part that the rule speaks of. ``running.FIELD``: the oldest call that
+        has not ended. ``CALL.FIELD``, ``CALL.first.FIELD``: the last and the first of a shape.
+        ``latest.FIELD``: the last call of all.
+        """
         if name in self.extra:
             return self.extra[name]
         head, _, rest = name.partition(".")
-        if head == "heard" and self.heard is not None:
-            return _text(self.heard.at(rest))
-        if not rest:
-            return self._fact(name)
-        if head not in self.script.shapes:
-            return None
-        calls, first = self.of(head), rest.removeprefix("first.")
-        if not calls:
-            return None
-        return _field(calls[-1] if first == rest else calls[0], self.script.shapes[head], first)
+        match head if rest else "":
+            case "":
+                return self._plain(name)
+            case "heard":
+                return _text(self.heard.at(rest)) if self.heard else None
+            case "latest":
+                return _field(self.latest(), rest)
+            case "running":
+                open_calls = (c for c in self.view.calls if c.outcome is Outcome.RUNNING)
+                return _field(next(open_calls, None), rest)
+            case _:
+                return self._of_shape(head, rest)
 
     def filled(self, pattern: str) -> str | None:
         """Fill in a pattern's names as literal text; None when one of them is not known."""
@@ -89,7 +94,22 @@ class Scene:
             )
         ]
 
-    def _fact(self, name: str) -> str | None:
+    def _of_shape(self, name: str, rest: str) -> str | None:
+        shape, field = self.script.shapes.get(name), rest.removeprefix("first.")
+        calls = self.of(name) if shape else []
+        if shape is None or not calls:
+            return None
+        call = calls[-1 if field == rest else 0]
+        hit = shape.match.search(call.line)
+        groups = hit.groupdict() if hit else {}
+        return groups[field] if field in groups else _field(call, field)
+
+    def _plain(self, name: str) -> str | None:
+        if (template := self.script.names.get(name)) is not None:
+            try:
+                return render(template, self.name)
+            except TemplateError:
+                return None
         fact = self.script.facts.get(name)
         if fact is None:
             return None
@@ -126,11 +146,9 @@ def _is_of(call: Called, shape: Shape) -> bool:
     return call.tool == shape.tool and shape.match.search(call.line) is not None
 
 
-def _field(call: Called, shape: Shape, field: str) -> str | None:
-    hit = shape.match.search(call.line)
-    groups = hit.groupdict() if hit else {}
-    if field in groups:
-        return groups[field]
+def _field(call: Called | None, field: str) -> str | None:
+    if call is None:
+        return None
     match field:
         case "line":
             return call.line

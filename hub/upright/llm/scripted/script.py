@@ -3,8 +3,10 @@
 ``[agents.NAME]``   ``offers``: tools that are all offered, or ``system``: a pattern
 ``[heard]``         ``split``: where a part of a user message begins; ``headers``: patterns
 ``[facts]``         NAME = { kind, at, default? }: the first part heard of a kind, a dotted path
+``[names]``         NAME = a template, filled in when it is asked for
 ``[calls.NAME]``    ``tool`` and ``match`` (on the command line of ``argv``, or the arguments);
-                    ``lasting``: one that worked counts over the rounds
+                    ``lasting``: one that worked counts over the rounds;
+                    ``aside``: never the latest call
 ``[[rounds]]``      ``after`` (a call) and ``heard``: what makes the work begin again
 ``[[repairs]]``     ``name``, ``pattern``, ``replace``, and ``output`` that must match
 ``[[rules]]``       in order; the first whose conditions hold gives the answer
@@ -25,7 +27,7 @@ from upright.llm.scripted.view import Headers
 
 T = TypeVar("T")
 
-SECTIONS: Final = ("agents", "heard", "facts", "calls", "rounds", "repairs", "rules")
+SECTIONS: Final = ("agents", "heard", "facts", "names", "calls", "rounds", "repairs", "rules")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,7 @@ class Shape:
     tool: str
     match: re.Pattern[str]
     lasting: bool = False
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +69,14 @@ class Round:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """A condition on a filled-in text; names its groups for the answer."""
+    """A condition on a filled-in text: *match* is found in it and *unlike* is not.
+
+    The groups that *match* names are names for the answer.
+    """
 
     value: str
-    match: str
+    match: str = ""
+    unlike: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +88,9 @@ class Rule:
     the latest call of any shape has. ``running``: some job has not ended. ``fewer``, ``least``:
     how many calls of a shape, over all rounds, there may not be, and must be. ``heard``: dotted
     paths with patterns that one part must match whole; ``after`` a call of a shape, or ``fresh``:
-    since the model spoke. ``each``: answer for every such part. The answer is ``say``, ``calls``,
-    or calls made by ``read`` (of files that failing tests point at) or ``repair``.
+    since the model spoke. ``each``: answer for every such part. ``quiet``: nothing was heard
+    since the model spoke. The answer is ``say``, ``calls``, or calls made by ``read`` (of files
+    that failing tests point at) or ``repair``.
     """
 
     name: str
@@ -99,6 +107,7 @@ class Rule:
     heard: Mapping[str, str] | None = None
     after: str = ""
     fresh: bool = False
+    quiet: bool = False
     each: bool = False
     where: tuple[Where, ...] = ()
     say: str = ""
@@ -114,6 +123,7 @@ class Script:
     agents: tuple[Agent, ...]
     headers: Headers
     facts: Mapping[str, Fact]
+    names: Mapping[str, str]
     shapes: Mapping[str, Shape]
     rounds: tuple[Round, ...]
     repairs: tuple[Repair, ...]
@@ -142,6 +152,7 @@ def parse(text: str) -> Script:
         facts={
             name: _made(Fact, f"facts.{name}", row) for name, row in data.get("facts", {}).items()
         },
+        names=data.get("names", {}),
         shapes={name: _shape(name, row) for name, row in data.get("calls", {}).items()},
         rounds=tuple(_made(Round, "rounds", row) for row in data.get("rounds", ())),
         repairs=tuple(_repair(row) for row in data.get("repairs", ())),

@@ -29,14 +29,14 @@ def _tail(text: str, lines: str) -> str:
     return "\n".join(text.rstrip().splitlines()[-int(lines) :])
 
 
-def _found(text: str, pattern: str) -> str:
+def _found(text: str, pattern: str) -> str | None:
     hit = re.search(pattern, text)
     if hit is None:
-        return ""
+        return None
     return str(hit[1] if hit.re.groups else hit[0])
 
 
-FUNCTIONS: Final[Mapping[str, Callable[..., str]]] = MappingProxyType(
+FUNCTIONS: Final[Mapping[str, Callable[..., str | None]]] = MappingProxyType(
     {
         "changed": changed,
         "diff": diff,

@@ -157,7 +157,7 @@ def _calls(messages: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> Itera
                 tool=str(function.get("name", "")),
                 line=_line(function, arguments),
                 outcome=_outcome(result),
-                fields={**arguments, "text": text, **result},
+                fields={**arguments, "result": text, **result},
             )
 
 
