@@ -266,7 +266,7 @@ async def test_a_delivery_is_dropped_delayed_or_doubled_on_demand(fault: str, ca
 
 async def test_a_dropped_delivery_can_be_asked_for() -> None:
     async with hooked() as world:
-        await world.tell("/faults", {"on": "delivery", "fault": "drop"})
+        await world.tell("/faults", {"on": "delivery", "fault": "drop", "count": 2})
         await world.tell(f"{REPO}/issues", {"title": "Broken", "author": "bea"})
         await world.settle()
         (delivery,) = await world.deliveries("issues")
