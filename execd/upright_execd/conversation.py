@@ -155,17 +155,17 @@ class Conversation:
 
     async def _watch(self) -> None:
         """Ping; notice a dead hub, and that the machine was asleep."""
-        clock, drift, number, waited_s = self._times.clock, self._times.drift(), 0, 0.0
-        step_s = min(self._times.intervals.look_s, self._ping_s, self._dead_s / 4)
+        clock, drift, number = self._times.clock, self._times.drift(), 0
+        ping_at = clock.monotonic() + self._ping_s
         while True:
-            await clock.sleep(step_s)
+            left_s = min(ping_at - clock.monotonic(), self._dead_s - self._link.silent_s())
+            await clock.sleep(max(0.0, min(self._times.intervals.look_s, left_s)))
             if self._times.drift() - drift > SLEPT_S:
                 self._finish(LinkEnd(reason="the machine was asleep", slept=True))
             if self._link.silent_s() >= self._dead_s:
                 self._finish(LinkEnd(reason=f"the hub was silent for {self._dead_s:g} s"))
-            waited_s += step_s
-            if waited_s >= self._ping_s:
-                number, waited_s = number + 1, 0.0
+            if clock.monotonic() >= ping_at:
+                number, ping_at = number + 1, clock.monotonic() + self._ping_s
                 self._queue(Ping(number=number))
 
     # -------------------------------------------------------------- out

@@ -18,6 +18,7 @@ from upright_wire.plain import MAX_INT, from_plain, to_plain
 MAX_DEPTH: Final = 8
 HEADER: Final = struct.Struct(">BBHIQ")  # kind, flags, channel, length, offset
 COUNT: Final = struct.Struct(">Q")
+_KNOWN_FLAGS: Final = int(Flag.END | Flag.GAP)  # ~ of a flag knows no other bits
 TYPES: Final[dict[str, type[Message]]] = {kind.TYPE: kind for kind in get_args(Message)}
 
 
@@ -126,7 +127,7 @@ def decode_data(data: bytes) -> Data:
     if kind not in list(Kind):
         raise UnsupportedError(kind=kind)
     payload = data[HEADER.size :]
-    if length != len(payload) or flags & ~(Flag.END | Flag.GAP):
+    if length != len(payload) or flags & ~_KNOWN_FLAGS:
         raise FrameError(length=length, bytes=len(payload), flags=flags)
     frame = Data(
         kind=Kind(kind), flags=Flag(flags), channel=channel, offset=offset, payload=payload

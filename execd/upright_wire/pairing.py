@@ -51,7 +51,8 @@ def draw_code(below: Callable[[int], int]) -> str:
 def read_code(text: str) -> str | None:
     """Return the code that a person typed (any case, dashes and spaces); None: it is no code."""
     letters = "".join(text.upper().replace("-", " ").split())
-    return letters if len(letters) == CODE_LETTERS and set(letters) <= set(ALPHABET) else None
+    is_code = text.isascii() and len(letters) == CODE_LETTERS and set(letters) <= set(ALPHABET)
+    return letters if is_code else None
 
 
 def show_code(code: str) -> str:

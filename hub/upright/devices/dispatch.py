@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from upright.core.ids import DeviceId, SessionId
@@ -66,23 +66,12 @@ class Dispatcher:
         """Return the devices with a live link to this hub."""
         return frozenset(DeviceId(device) for device in self._links.online())
 
-    def serve(self, link: DeviceLink) -> Callable[[], Awaitable[None]]:
-        """Return what serves one link until it ends."""
+    def serve(self, link: DeviceLink) -> LinkEnd:
+        """Return what takes in all that a link brings; it replaces an older link's."""
         device = DeviceId(link.device_id)
         end = LinkEnd(self._wiring, link, device)
-
-        async def run() -> None:
-            self._ends[device] = end
-            self._links.enter(link)
-            try:
-                ended = await link.run(end)
-                log.info("link.ended", extra={"device": device, "reason": ended.reason})
-            finally:
-                self._links.leave(link)
-                if self._ends.get(device) is end:
-                    del self._ends[device]
-
-        return run
+        self._ends[device] = end
+        return end
 
     async def run(self) -> None:
         """Push what is queued to the devices that were hinted at, and to all now and then."""

@@ -40,7 +40,7 @@ from upright_wire.frames import (
     Wanted,
     Workspaces,
 )
-from upright_wire.session import Phase, Session
+from upright_wire.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -204,16 +204,19 @@ class DeviceLink:
 
     async def _watch(self) -> None:
         """Ping, and give up on a peer that says nothing, or that never comes to the point."""
-        born, number = self._clock.monotonic(), 0
+        born = now = self._clock.monotonic()
+        number, ping_at = 0, born + self._times.ping_s
         while True:
-            await self._clock.sleep(min(self._times.ping_s, self._times.dead_s / 4))
+            dead_at = (now if self._is_handling else self._heard_at) + self._times.dead_s
+            await self._clock.sleep(max(0.0, min(ping_at, dead_at) - now))
             now = self._clock.monotonic()
             if now - self._heard_at >= self._times.dead_s and not self._is_handling:
                 raise GoneError
-            if self._session.phase is not Phase.SYNCED and now - born >= self._times.sync_s:
+            if not self._is_synced and now - born >= self._times.sync_s:
                 raise SequenceError(expected="an inventory")
-            number += 1
-            self._queue(Ping(number=number))
+            if now >= ping_at:
+                number, ping_at = number + 1, now + self._times.ping_s
+                self._queue(Ping(number=number))
 
     # -------------------------------------------------------------- out
     def _must_be_synced(self) -> None:
