@@ -10,9 +10,13 @@ from http import HTTPStatus
 import orjson
 from aiohttp import web
 
+from upright.api import Secret
+
 
 def _other(value: object) -> object:
     """Say what orjson does not know by itself."""
+    if isinstance(value, Secret):
+        raise TypeError("a secret is never shown")
     if is_dataclass(value) and not isinstance(value, type):
         # not orjson's own way, which skips names with an underscore, and knows no redaction
         return {each.name: getattr(value, each.name) for each in fields(value)}

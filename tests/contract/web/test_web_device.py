@@ -1,0 +1,110 @@
+"""The device path: only execd comes in, and the socket is handed over as it is."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from aiohttp import WSMsgType, WSServerHandshakeError
+
+from fixtures.web_hub import Behind, Client, GoneError, serving
+from upright.web.device import SUBPROTOCOL
+from upright.web.parts import WebLimits
+from upright.web.socket import DeviceSocket
+
+
+async def test_frames_pass_both_ways_as_they_are(client: Client) -> None:
+    async with client.session.ws_connect(
+        f"{client.url}/v1/device", protocols=(SUBPROTOCOL,)
+    ) as socket:
+        await socket.send_str("{}")
+        assert (await socket.receive()).data == "{}"
+        await socket.send_bytes(b"\x00\xff")
+        assert (await socket.receive()).data == b"\x00\xff"
+        assert socket.protocol == SUBPROTOCOL
+    assert client.behind.asked == [("device", "127.0.0.1")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "protocols", "status"),
+    [
+        ({"Origin": "http://localhost"}, (SUBPROTOCOL,), 403),
+        ({}, ("other",), 400),
+        ({}, (), 400),
+        ({"Host": "evil.example"}, (SUBPROTOCOL,), 421),
+    ],
+)
+async def test_whoever_is_not_execd_is_refused(
+    client: Client, headers: dict[str, str], protocols: tuple[str, ...], status: int
+) -> None:
+    with pytest.raises(WSServerHandshakeError) as caught:
+        await client.session.ws_connect(
+            f"{client.url}/v1/device", protocols=protocols, headers=headers
+        )
+    assert caught.value.status == status
+    assert not client.behind.asked
+
+
+async def test_a_frame_over_the_cap_ends_the_socket(client: Client) -> None:
+    async with client.session.ws_connect(
+        f"{client.url}/v1/device", protocols=(SUBPROTOCOL,)
+    ) as socket:
+        await socket.send_bytes(b"x" * (70 * 1024 + 1))
+        message = await socket.receive()
+        assert message.type is WSMsgType.CLOSE
+        assert message.data == 1009
+
+
+async def test_one_socket_too_many_is_told_to_wait(behind: Behind) -> None:
+    parts = replace(behind.parts(), limits=WebLimits(max_device_sockets_per_address=1))
+    async with serving(parts) as (session, url):
+        first = await session.ws_connect(f"{url}/v1/device", protocols=(SUBPROTOCOL,))
+        with pytest.raises(WSServerHandshakeError) as caught:
+            await session.ws_connect(f"{url}/v1/device", protocols=(SUBPROTOCOL,))
+        await first.send_str("still served")
+        assert (await first.receive()).data == "still served"
+        await first.close()
+    assert caught.value.status == 429
+    await behind.store.close()
+
+
+async def test_the_hub_closes_with_its_own_code(behind: Behind) -> None:
+    async def refuse(socket: DeviceSocket) -> None:
+        await socket.close(4003, "not approved yet")
+
+    async with serving(replace(behind.parts(), device=refuse)) as (session, url):
+        socket = await session.ws_connect(f"{url}/v1/device", protocols=(SUBPROTOCOL,))
+        assert (await socket.receive()).data == 4003
+        await socket.close()
+    await behind.store.close()
+
+
+async def test_the_end_of_the_socket_is_the_error_that_devices_know(behind: Behind) -> None:
+    ended: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+
+    async def watch(socket: DeviceSocket) -> None:
+        try:
+            await socket.receive()
+        except GoneError as error:
+            ended.set_result(error)
+
+    async with serving(replace(behind.parts(), device=watch)) as (session, url):
+        async with session.ws_connect(f"{url}/v1/device", protocols=(SUBPROTOCOL,)) as socket:
+            await socket.close(code=4008)
+        async with asyncio.timeout(5):
+            error = await ended
+    assert isinstance(error, GoneError)
+    assert error.code == 4008
+    await behind.store.close()
+
+
+async def test_an_end_of_the_hub_cuts_open_sockets(behind: Behind) -> None:
+    async with asyncio.timeout(5), serving(behind.parts()) as (session, url):
+        socket = await session.ws_connect(f"{url}/v1/device", protocols=(SUBPROTOCOL,))
+        await socket.send_str("served")
+        await socket.receive()
+        # leaving the block ends the hub
+    assert (await socket.receive()).type in {WSMsgType.CLOSED, WSMsgType.ERROR}
+    await socket.close()
+    await behind.store.close()
