@@ -9,6 +9,7 @@ from typing import Final
 from upright_github.keys import Place
 
 MAX_RELATED: Final = 32
+MAX_SCANNED_CHARS: Final = 65_536  # no body at GitHub is longer; a check's output is cut before
 MAX_EXCERPT_CHARS: Final = 8_000
 MAX_EXCERPT_LINES: Final = 200
 
@@ -33,18 +34,23 @@ def mentions(text: str, login: str) -> bool:
     """Tell whether a text speaks to a login: ``@login`` outside code, no part of a longer word."""
     wanted = re.escape(login_of(login))
     pattern = rf"(?<![\w@/.`+-])@{wanted}(?:\[bot\])?(?![\w/-])"
-    return re.search(pattern, _CODE.sub(" ", text), re.IGNORECASE) is not None
+    return re.search(pattern, _prose(text), re.IGNORECASE) is not None
 
 
 def related(text: str, place: Place, *, own: str) -> tuple[str, ...]:
     """Return the keys of other threads of this host that a text names, in order, at most 32."""
     keys: dict[str, None] = {}
-    for key in _named(_CODE.sub(" ", text), place):
+    for key in _named(_prose(text), place):
         if key != own:
             keys[key] = None
         if len(keys) == MAX_RELATED:
             break
     return tuple(keys)
+
+
+def _prose(text: str) -> str:
+    """Return what is not code; bounded, so that no text holds up the door."""
+    return _CODE.sub(" ", text[:MAX_SCANNED_CHARS])
 
 
 def _named(text: str, place: Place) -> Iterator[str]:

@@ -7,7 +7,8 @@ import pytest
 
 from fixtures.github import BOT, issue_comment, one, pull_request, push, user
 from upright.api import ActorKind, Address
-from upright_github.text import mentions
+from upright_github.keys import Place
+from upright_github.text import mentions, related
 
 
 @pytest.mark.parametrize(
@@ -191,3 +192,21 @@ async def test_an_issue_that_mentions_us_is_addressed_to_us() -> None:
     assert (trigger.kind, trigger.context.address) == ("issue.opened", Address.MENTION)
     assert trigger.context.related == ("github:git.example.org/acme/app#9",)
     assert dict(trigger.context.facts)["on"] == "issue"
+
+
+@pytest.mark.parametrize(
+    "piece", ["`", "```\n", "~~~ ```\n", "a`", "a/b#", "http://a:", "@helper-bot-", "/", "a-", "x"]
+)
+def test_no_text_holds_up_the_door(piece: str) -> None:
+    """An expression that runs away on one of these ends in the suite's time limit."""
+    place = Place(host="git.example.org", repository="acme/app", default_branch="main")
+    text = piece * 200_000
+    assert not mentions(text, BOT)
+    assert related(text, place, own="") == ()
+
+
+def test_what_stands_beyond_githubs_own_length_is_not_read() -> None:
+    place = Place(host="git.example.org", repository="acme/app", default_branch="main")
+    inside, beyond = "x " * 32_000 + "#1", "x " * 33_000 + "#1"
+    assert related(inside, place, own="") == ("github:git.example.org/acme/app#1",)
+    assert related(beyond, place, own="") == ()
