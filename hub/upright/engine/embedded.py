@@ -65,6 +65,11 @@ class EmbeddedEngine:
         self._draining = True
         self._hint.give()
 
+    async def drained(self) -> None:
+        """Wait until drained, and claim nothing: a hub without a model."""
+        while not self._draining:
+            await self._hint.wait(self._limits.sweep_s)
+
     async def run(self, handle: Handler) -> None:
         """Claim and hand over until drained."""
         async with asyncio.TaskGroup() as group:

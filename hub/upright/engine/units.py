@@ -16,12 +16,15 @@ T = TypeVar("T")
 
 
 class Units:
-    """Writes and reads with the clock and the ids filled in."""
+    """Writes and reads with the clock and the ids filled in; ``committed`` follows each write."""
 
-    def __init__(self, store: Store, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, ids: IdSource, *, committed: Callable[[], None]
+    ) -> None:
         self._store = store
         self.clock = clock
         self._ids = ids
+        self._committed = committed
 
     async def write(self, unit: Callable[[Unit], T]) -> T:
         """Run *unit* in one transaction; its time is that of the call.
@@ -30,7 +33,9 @@ class Units:
             StoreUnavailableError: nothing was stored.
         """
         at = now_ms(self.clock)
-        return await self._store.write(lambda c: unit(Unit(c, at, self._ids.new)))
+        done = await self._store.write(lambda c: unit(Unit(c, at, self._ids.new)))
+        self._committed()
+        return done
 
     async def read(self, query: Callable[[Connection], T]) -> T:
         """Run a query on a snapshot."""

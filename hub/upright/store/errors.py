@@ -92,3 +92,13 @@ class OutputGapError(StoreError):
         self.job = job
         self.have = have
         self.offset = offset
+
+
+class NotNowError(StoreError):
+    """This can't be done with what it names."""
+
+    code = "store.not_now"
+
+    def __init__(self, identifier: str, why: str) -> None:
+        super().__init__(f"{identifier}: {why}")
+        self.identifier = identifier

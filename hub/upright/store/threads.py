@@ -79,3 +79,17 @@ def followers(c: sa.Connection, thread_ids: Sequence[ThreadId]) -> tuple[Session
         .order_by("at", SUBSCRIPTION.c.session_id)
     )
     return tuple(SessionId(row.session_id) for row in c.execute(found))
+
+
+def own(u: Unit, session: str) -> ThreadId:
+    """Return the thread in which people speak with one session; made when it is first needed."""
+    key = f"hub:{session}"
+    found = u.c.scalar(sa.select(THREAD_KEY.c.thread_id).where(THREAD_KEY.c.key == key))
+    if found is not None:
+        return ThreadId(found)
+    made = ThreadId(u.new_id("thread"))
+    u.c.execute(
+        THREAD.insert().values(id=made, source="hub", title="the operator", created_at_ms=u.now_ms)
+    )
+    u.c.execute(THREAD_KEY.insert().values(key=key, thread_id=made))
+    return made

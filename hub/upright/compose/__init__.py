@@ -1,0 +1,1 @@
+"""The composition root: the one place where the world is built."""

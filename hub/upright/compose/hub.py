@@ -1,0 +1,360 @@
+"""Hub: every part made and joined; nothing runs yet."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlsplit
+
+from upright.agent.turn import AgentLimits, AgentParts, TurnRunner
+from upright.api import Secret, Trigger
+from upright.compose.commands import CommandParts, HubCommands
+from upright.compose.report import Report
+from upright.core.backoff import Backoff
+from upright.core.ids import SessionId
+from upright.core.turn import Limits as TurnLimits
+from upright.devices.dispatch import Dispatcher, Wiring
+from upright.devices.door import Door, DoorParts
+from upright.devices.identity import HubIdentity, new_private_key
+from upright.devices.link import LinkTimes
+from upright.devices.links import Links
+from upright.devices.pairing import ChangedError, PairingParts, Pairings, UnknownCodeError
+from upright.devices.rate import Rate
+from upright.devices.roster import StoredPairings, StoredRoster
+from upright.devices.transport import GoneError
+from upright.engine.clock import SortableIds, SystemClock, now_ms
+from upright.engine.embedded import EmbeddedEngine, EngineLimits
+from upright.engine.ports import ChatModel
+from upright.engine.signals import Signals
+from upright.engine.supervisor import Supervisor
+from upright.engine.timers import Timers
+from upright.engine.units import Units
+from upright.llm.chat import OpenAIChat
+from upright.llm.endpoint import Bounds, ModelSettings
+from upright.outward.sender import Sender, SenderLimits, SenderParts
+from upright.plugin.connectors import Connectors, open_connectors
+from upright.plugin.context import World
+from upright.plugin.life import LifeParts, Standing
+from upright.plugin.manifest import installed, listed
+from upright.settings.home import Home, write_private
+from upright.settings.secrets import Secrets
+from upright.settings.shape import ModelSection, Settings
+from upright.store import intake, sources
+from upright.store.database import Store
+from upright.store.errors import NotNowError
+from upright.store.intake import Accepted, Policy
+from upright.store.unit import Unit
+from upright.web.bell import Bell
+from upright.web.parts import Parts, WebLimits
+
+FAILURES_PER_MINUTE: Final = 20
+PAIRINGS_PER_MINUTE: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roots:
+    """What the outside world gives: the store, the environment as it was read, the free port."""
+
+    settings: Settings
+    store: Store
+    env: Mapping[str, str]
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hub:
+    """The parts that run."""
+
+    settings: Settings
+    store: Store
+    units: Units
+    engine: EmbeddedEngine
+    model: OpenAIChat | None
+    runner: TurnRunner | None  # None with the model: sessions wait, and nothing is lost
+    timers: Timers
+    dispatcher: Dispatcher
+    sender: Sender
+    connectors: Connectors
+    links: Links
+    supervisor: Supervisor
+    web: Parts
+    home: Home
+
+
+def private_key(home: Home) -> bytes:
+    """Return the hub's key; make it when there is none. This blocks."""
+    try:
+        return home.hub_key.read_bytes()
+    except FileNotFoundError:
+        key = new_private_key()
+        write_private(home.hub_key, key)
+        return key
+
+
+def model_of(section: ModelSection, key: Secret | None, clock: SystemClock) -> OpenAIChat:
+    """Make the model's client."""
+    bounds = Bounds(
+        first_byte_s=section.first_byte_s,
+        idle_s=section.idle_s,
+        whole_s=section.whole_s,
+        backoff=Backoff(base_s=0.5, cap_s=20.0, max_tries=section.tries),
+    )
+    settings = ModelSettings(
+        base_url=section.base_url,
+        model=section.name,
+        models=section.names(),
+        api_key=key,
+        bounds=bounds,
+    )
+    return OpenAIChat(settings, clock, _roll)
+
+
+_RANDOM: Final = secrets.SystemRandom()
+
+
+def _roll() -> float:
+    return _RANDOM.random()
+
+
+class Intake:
+    """Takes triggers in for the web and for connectors; hints follow the commit."""
+
+    def __init__(self, units: Units, engine: EmbeddedEngine, policy: Policy) -> None:
+        self._units = units
+        self._engine = engine
+        self._policy = policy
+
+    async def accept(self, source: str, triggers: Sequence[Trigger]) -> Sequence[Accepted]:
+        """Store what a source brought; return after the commit."""
+        return await self._store(source, triggers, None)
+
+    async def emit(self, source: str, triggers: Sequence[Trigger], cursor: str | None) -> None:
+        """Store triggers and the cursor that covers them, in one transaction (B1.6)."""
+        await self._store(source, triggers, cursor)
+
+    async def _store(
+        self, source: str, triggers: Sequence[Trigger], cursor: str | None
+    ) -> list[Accepted]:
+        def unit(u: Unit) -> list[Accepted]:
+            sources.heard(u, source)
+            return intake.accept(u, source, triggers, self._policy, cursor=cursor)
+
+        accepted = await self._units.write(unit)
+        self._engine.hint([session for one in accepted for session in one.woke])
+        return accepted
+
+
+class _Builder:
+    """Makes the parts in the order of their needs."""
+
+    def __init__(self, roots: Roots, hub_id: str, api_key: Secret | None) -> None:
+        self.roots, self.settings = roots, roots.settings
+        self.home = Home(folder=self.settings.state_dir)
+        self.clock = SystemClock()
+        self.ids = SortableIds(self.clock)
+        self.bell = Bell()
+        self.units = Units(roots.store, self.clock, self.ids, committed=self.bell.ring)
+        self.signals = Signals()
+        self.links = Links(self.clock)
+        self.identity = HubIdentity(hub_id, private_key(self.home))
+        limits = self.settings.limits
+        self.engine = EmbeddedEngine(
+            self.units,
+            EngineLimits(
+                turns=limits.concurrent_turns,
+                lease_s=limits.lease_s,
+                sweep_s=limits.sweep_s,
+                drain_s=limits.drain_s / 2,
+            ),
+            _roll,
+        )
+        self.timers = Timers(self.units, self.engine.hint, sweep_s=limits.sweep_s)
+        wiring = Wiring(units=self.units, signals=self.signals, woken=self.woken)
+        self.dispatcher = Dispatcher(wiring, self.links, sweep_s=limits.sweep_s)
+        section = self.settings.model
+        self.model = model_of(section, api_key, self.clock) if section.configured else None
+        policy = Policy(
+            rules=self.settings.gate_rules(),
+            people=self.settings.identities(),
+            routes=section.configured,
+        )
+        self.intake = Intake(self.units, self.engine, policy)
+
+    def woken(self, sessions: Collection[SessionId]) -> None:
+        """Hint what an outcome may have changed: turns and deadlines."""
+        self.engine.hint(sessions)
+        if sessions:
+            self.timers.hint()
+
+    def connectors(self) -> Connectors:
+        limits = self.settings.limits
+
+        async def cursor(source: str) -> str | None:
+            return await self.units.read(lambda c: sources.cursor(c, source))
+
+        async def report(standing: Standing) -> None:
+            await self.units.write(
+                lambda u: sources.report(
+                    u,
+                    standing.source,
+                    standing.kind,
+                    state=standing.state.value,
+                    reason=standing.reason,
+                )
+            )
+
+        parts = LifeParts(
+            world=World(clock=self.clock, emit=self.intake.emit, cursor=cursor),
+            secrets=Secrets(self.roots.env, self.settings.home),
+            report=report,
+            roll=_roll,
+            backoff=Backoff(base_s=limits.connector_base_s, cap_s=limits.connector_cap_s),
+            start_s=limits.connector_start_s,
+            stop_s=limits.connector_stop_s,
+        )
+        file = str(self.settings.file)
+        return open_connectors(self.settings.sources, listed(installed()), parts, file=file)
+
+    def sender(self, connectors: Connectors) -> Sender:
+        limits = self.settings.limits
+        backoff = Backoff(
+            base_s=limits.outbox_base_s, cap_s=limits.outbox_cap_s, max_tries=limits.outbox_tries
+        )
+        return Sender(
+            SenderParts(
+                units=self.units,
+                send=connectors.send,
+                woken=self.woken,
+                roll=_roll,
+                limits=SenderLimits(sweep_s=limits.sweep_s, backoff=backoff),
+            )
+        )
+
+    def runner(self, model: ChatModel, sender: Sender) -> TurnRunner:
+        limits = self.settings.limits
+        return TurnRunner(
+            AgentParts(
+                units=self.units,
+                model=model,
+                devices=self.dispatcher,
+                outward=sender,
+                signals=self.signals,
+                wake=self.engine.hint,
+                timers=self.timers.hint,
+                roll=_roll,
+                draining=lambda: self.engine.draining,
+                limits=AgentLimits(
+                    turn=TurnLimits(max_steps=limits.steps_per_turn),
+                    inline_wait_s=limits.inline_wait_s,
+                ),
+            )
+        )
+
+    def pairings(self) -> Pairings:
+        return Pairings(
+            PairingParts(
+                identity=self.identity,
+                store=StoredPairings(self.units),
+                clock=self.clock,
+                ids=self.ids,
+                random_bytes=secrets.token_bytes,
+                below=secrets.randbelow,
+            )
+        )
+
+    def hosts(self) -> frozenset[str]:
+        """Return the names, with port, under which devices may dial this hub (E2.2)."""
+        port, hub = self.roots.port, self.settings.hub
+        names = {hub.host, "localhost", "127.0.0.1"}
+        outside = {urlsplit(hub.public_url).netloc} if hub.public_url else set[str]()
+        return frozenset({f"{name}:{port}" for name in names} | outside)
+
+    def door(self, pairings: Pairings) -> Door:
+        limits = self.settings.limits
+        return Door(
+            DoorParts(
+                identity=self.identity,
+                roster=StoredRoster(self.units),
+                pairings=pairings,
+                links=self.links,
+                clock=self.clock,
+                random_bytes=secrets.token_bytes,
+                hosts=self.hosts(),
+                serve=self.dispatcher.serve,
+                failures=Rate(clock=self.clock, tries=FAILURES_PER_MINUTE, window_s=60.0),
+                requests=Rate(clock=self.clock, tries=PAIRINGS_PER_MINUTE, window_s=60.0),
+                times=LinkTimes(ping_s=limits.ping_s, dead_s=limits.dead_s),
+                handshake_s=limits.handshake_s,
+            )
+        )
+
+
+def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
+    """Make a hub of its parts. This loads plugins and reads the hub's key: it blocks."""
+    make = _Builder(roots, hub_id, api_key)
+    connectors = make.connectors()
+    sender = make.sender(connectors)
+    pairings = make.pairings()
+    commands = HubCommands(
+        CommandParts(
+            units=make.units,
+            pairings=pairings,
+            links=make.links,
+            connectors=connectors,
+            woken=make.woken,
+            send=sender.hint,
+        )
+    )
+    supervisor = Supervisor(make.clock, _roll)
+    door = make.door(pairings)
+    report = Report(
+        settings=roots.settings,
+        hub_id=hub_id,
+        links=make.links,
+        connectors=connectors,
+        supervisor=supervisor,
+        began_ms=now_ms(make.clock),
+    )
+    web = Parts(
+        clock=make.clock,
+        token=make.home.make_token(),
+        store=roots.store,
+        accept=make.intake.accept,
+        hooks=connectors,
+        commands=commands,
+        device=lambda socket: door.serve(socket, remote=socket.remote),
+        gone=GoneError,
+        online=make.links.online,
+        status=report.status,
+        unready=report.unready,
+        bell=make.bell,
+        hosts=frozenset({urlsplit(roots.settings.hub.public_url).hostname or "localhost"}),
+        statuses={
+            NotNowError: HTTPStatus.CONFLICT,
+            UnknownCodeError: HTTPStatus.NOT_FOUND,
+            ChangedError: HTTPStatus.CONFLICT,
+        },
+        limits=WebLimits(
+            body_timeout_s=roots.settings.limits.hook_body_s,
+            events_poll_s=roots.settings.limits.events_poll_s,
+        ),
+    )
+    return Hub(
+        settings=roots.settings,
+        store=roots.store,
+        units=make.units,
+        engine=make.engine,
+        model=make.model,
+        runner=make.runner(make.model, sender) if make.model else None,
+        timers=make.timers,
+        dispatcher=make.dispatcher,
+        sender=sender,
+        connectors=connectors,
+        links=make.links,
+        supervisor=supervisor,
+        web=web,
+        home=make.home,
+    )

@@ -1,0 +1,146 @@
+"""Serve: the hub's life as a process: open, run, drain within ten seconds (A6)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+
+from aiohttp import web
+
+from upright.api import Secret
+from upright.compose.hub import Hub, Roots, build
+from upright.engine.clock import SortableIds, SystemClock
+from upright.engine.embedded import recover
+from upright.engine.units import Units
+from upright.settings.home import Address
+from upright.settings.secrets import Secrets
+from upright.settings.shape import Settings
+from upright.store import sources
+from upright.store.database import Store
+from upright.store.unit import Unit
+from upright.web.app import make_app
+
+log = logging.getLogger(__name__)
+
+Ready = Callable[[str], None]
+
+
+def serve(settings: Settings, env: Mapping[str, str], *, ready: Ready) -> None:
+    """Run a hub until SIGTERM or SIGINT; *ready* is told its address once it listens.
+
+    Raises:
+        StoreInUseError: another hub has the database.
+        RevisionError: the database needs ``upright db migrate``, or isn't there yet.
+        OSError: the address can't be listened on.
+        SecretMissingError: the model's key can't be read.
+    """
+    store = Store.open(settings.database_path)
+    try:
+        listening = socket.create_server((settings.hub.host, settings.hub.port), backlog=512)
+        port = int(listening.getsockname()[1])
+        roots = Roots(settings=settings, store=store, env=env, port=port)
+        asyncio.run(_main(roots, listening, ready))
+    finally:
+        asyncio.run(store.close())
+
+
+async def _main(roots: Roots, listening: socket.socket, ready: Ready) -> None:
+    stop = asyncio.Event()
+    _on_signals(stop.set)
+    hub_id = await _begin(roots)
+    key = await _api_key(roots.settings, roots.env)
+    hub = await asyncio.to_thread(build, roots, hub_id, key)
+    await run(hub, listening, stop, ready)
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if sys.platform != "win32":
+            loop.add_signal_handler(number, stop)
+
+
+async def _begin(roots: Roots) -> str:
+    """Derive everything from the tables: what a dead hub held is free again."""
+    clock = SystemClock()
+    units = Units(roots.store, clock, SortableIds(clock), committed=lambda: None)
+
+    def unit(u: Unit) -> str:
+        freed = recover(u)
+        sources.keep_only(u.c, frozenset(roots.settings.sources))
+        log.info("hub.recovered", extra=freed)
+        return sources.hub_id(u)
+
+    return await units.write(unit)
+
+
+async def _api_key(settings: Settings, env: Mapping[str, str]) -> Secret | None:
+    reference = settings.model.api_key
+    if reference is None:
+        return None
+    found = (await Secrets(env, settings.home).fetch([reference]))[reference]
+    if isinstance(found, Secret):
+        return found
+    raise found
+
+
+async def run(hub: Hub, listening: socket.socket, stop: asyncio.Event, ready: Ready) -> None:
+    """Run a hub's parts until *stop* is set, then bring them to rest in order."""
+    web_runner = web.AppRunner(
+        make_app(hub.web), access_log=None, handle_signals=False, shutdown_timeout=2.0
+    )
+    await web_runner.setup()
+    keep = hub.supervisor.keep
+    async with asyncio.TaskGroup() as group:
+        turns = group.create_task(keep("engine", lambda: _turns(hub)), name="engine")
+        services = [
+            group.create_task(keep(name, service), name=name)
+            for name, service in (
+                ("timers", hub.timers.run),
+                ("devices", hub.dispatcher.run),
+                ("outward", hub.sender.run),
+                ("sources", hub.connectors.run),
+            )
+        ]
+        await web.SockSite(web_runner, listening).start()
+        url = f"http://{hub.settings.hub.host}:{listening.getsockname()[1]}"
+        address = Address(url=url, pid=os.getpid())
+        await asyncio.to_thread(hub.home.write_address, address)
+        log.info("hub.ready", extra={"url": url})
+        ready(url)
+        await stop.wait()
+        await _drain(hub, web_runner, turns)
+        for service in services:
+            service.cancel()
+    await asyncio.to_thread(hub.home.forget_address)
+    log.info("hub.stopped")
+
+
+async def _turns(hub: Hub) -> None:
+    """Run turns; without a model nothing is claimed, and what waits keeps waiting."""
+    if hub.runner is None or hub.model is None:
+        await hub.engine.drained()
+        return
+    await hub.model.start()
+    await hub.engine.run(hub.runner)
+
+
+async def _drain(hub: Hub, web_runner: web.AppRunner, turns: asyncio.Task[None]) -> None:
+    """Let running turns reach a safe point, tell devices, close the doors."""
+    log.info("hub.draining")
+    hub.engine.drain()
+    done, _ = await asyncio.wait([turns], timeout=hub.settings.limits.drain_s)
+    if not done:
+        turns.cancel()
+    hub.links.close_all()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(hub.settings.limits.drain_s):
+            await web_runner.cleanup()
+    if hub.model is not None:
+        await hub.model.stop()

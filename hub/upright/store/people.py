@@ -1,0 +1,114 @@
+"""People as the hub hears them: a word to a session, an answer, a decision; first answer wins."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from upright.api import Actor, ActorKind, Channel
+from upright.core import work as machine
+from upright.core.ids import SessionId, ThreadId
+from upright.core.request import RequestKind
+from upright.core.wait import WaitKind, Wake
+from upright.core.work import WorkState
+from upright.store import intake, outbox, requests, threads, waits, work
+from upright.store.errors import NotNowError, UnknownIdError
+from upright.store.requests import Asked
+from upright.store.tables import SESSION
+from upright.store.unit import Unit
+
+OPERATOR: Final = Actor(id="operator", name="operator", kind=ActorKind.OPERATOR)
+
+
+def say(u: Unit, session: str, text: str) -> SessionId:
+    """Tell a live session something, as the operator; it is woken.
+
+    Raises:
+        UnknownIdError: there is no such session.
+        NotNowError: it has ended.
+    """
+    row = u.c.execute(sa.select(SESSION).where(SESSION.c.id == session)).one_or_none()
+    if row is None:
+        raise UnknownIdError(session)
+    if row.ended_at_ms is not None:
+        raise NotNowError(session, "the session has ended; nobody listens there any more")
+    notice = intake.Notice(
+        kind="operator.message",
+        channel=Channel.OPERATOR,
+        title="the operator says",
+        text=text,
+        actor=OPERATOR,
+    )
+    if row.work_id is not None:
+        _unblock(u, row.work_id)
+    intake.notify(u, session, _thread(u, row.work_id, session), notice)
+    return SessionId(session)
+
+
+def answer(u: Unit, request: str, text: str, by: str) -> SessionId | None:
+    """Answer a question; the session that asked is woken with the answer.
+
+    Raises:
+        UnknownIdError: there is no such request.
+        NotNowError: it is an approval or a pairing, not a question.
+        IllegalMoveError: it is settled already.
+    """
+    asked = requests.read(u.c, request)
+    if asked.kind is not RequestKind.QUESTION:
+        raise NotNowError(request, "this is no question: approve or deny it")
+    requests.answer(u, asked, text, by)
+    title = f"the answer to: {asked.prompt[:200]}"
+    return _tell(u, asked, "operator.answer", title=title, text=text)
+
+
+def decide(u: Unit, request: str, by: str, *, approve: bool) -> SessionId | None:
+    """Approve or deny exactly the effect that was shown (B14.3).
+
+    Raises:
+        UnknownIdError: there is no such request.
+        NotNowError: it is no approval, or the effect is not the one that was shown.
+        IllegalMoveError: it is settled already, or the effect is.
+    """
+    asked = requests.read(u.c, request)
+    if asked.kind is not RequestKind.APPROVAL or asked.outbox is None:
+        raise NotNowError(request, "this asks for no approval")
+    stored = outbox.read(u.c, asked.outbox)
+    if outbox.digest(stored.destination, stored.text) != asked.digest:
+        raise NotNowError(request, "the effect is not what was shown; it needs a new approval")
+    verdict = "approved" if approve else "denied"
+    requests.answer(u, asked, verdict, by)
+    if approve:
+        outbox.release(u, stored.id)
+    else:
+        outbox.discard(u, stored.id, "a person denied it")
+    return _tell(u, asked, f"approval.{verdict}", title=f"{stored.id} was {verdict}", text="")
+
+
+def _tell(u: Unit, asked: Asked, kind: str, *, title: str, text: str) -> SessionId | None:
+    if asked.session is None:
+        return None
+    if asked.work is not None:
+        waits.settle(u.c, asked.work, Wake(kind=WaitKind.OPERATOR, ref=asked.id))
+        _unblock(u, asked.work)
+    notice = intake.Notice(
+        kind=kind,
+        channel=Channel.OPERATOR,
+        title=title,
+        text=text,
+        actor=OPERATOR,
+        dedupe=(f"request:{asked.id}",),
+        facts=(("request", asked.id),),
+    )
+    intake.notify(u, asked.session, _thread(u, asked.work, asked.session), notice)
+    return SessionId(asked.session)
+
+
+def _unblock(u: Unit, work_id: str) -> None:
+    item = work.read(u.c, work_id)
+    if item.state is WorkState.BLOCKED:
+        work.move(u, item, machine.Unblocked(), reason="a person spoke")
+
+
+def _thread(u: Unit, work_id: str | None, session: str) -> ThreadId:
+    return work.read(u.c, work_id).thread if work_id else threads.own(u, session)

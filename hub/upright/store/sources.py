@@ -1,0 +1,40 @@
+"""Sources and the hub's own facts as rows: states, cursors, when a source was last heard."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from upright.store.tables import CURSOR, META, SOURCE
+from upright.store.unit import Unit
+
+
+def report(u: Unit, name: str, kind: str, *, state: str, reason: str) -> None:
+    """Store a source's state."""
+    values = {"kind": kind, "state": state, "reason": reason, "changed_at_ms": u.now_ms}
+    if u.c.execute(SOURCE.update().where(SOURCE.c.name == name).values(**values)).rowcount == 0:
+        u.c.execute(SOURCE.insert().values(name=name, **values))
+
+
+def keep_only(c: sa.Connection, names: frozenset[str]) -> None:
+    """Drop the rows of sources that are not configured any more."""
+    c.execute(SOURCE.delete().where(SOURCE.c.name.not_in(names)))
+
+
+def heard(u: Unit, name: str) -> None:
+    """Note that a source brought something."""
+    u.c.execute(SOURCE.update().where(SOURCE.c.name == name).values(heard_at_ms=u.now_ms))
+
+
+def cursor(c: sa.Connection, name: str) -> str | None:
+    """Return how far a source was read."""
+    found: str | None = c.scalar(sa.select(CURSOR.c.value).where(CURSOR.c.source == name))
+    return found
+
+
+def hub_id(u: Unit) -> str:
+    """Return this database's hub id; made once."""
+    found: str | None = u.c.scalar(sa.select(META.c.value).where(META.c.key == "hub_id"))
+    if found is None:
+        found = u.new_id("hub")
+        u.c.execute(META.insert().values(key="hub_id", value=found))
+    return found
