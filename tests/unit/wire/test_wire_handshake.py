@@ -6,13 +6,12 @@ import hashlib
 import hmac
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
 
 import pytest
 
-from fixtures.wire_signing import sign_as, verify
+from fixtures.wire_signing import changed, sign_as, verify, with_field
 from upright_wire.errors import AuthError, MacError
-from upright_wire.frames import Challenge, Hello, Limits, Side, Welcome
+from upright_wire.frames import Challenge, Hello, Side, Welcome
 from upright_wire.handshake import (
     Greeting,
     check_challenge,
@@ -53,24 +52,6 @@ def welcome() -> Welcome:
     return sign_welcome(greeting(), plain, sign_as(HUB))
 
 
-def changed(value: Any) -> Any:
-    match value:
-        case str():
-            return value + "x"
-        case bytes():
-            return bytes([value[0] ^ 1]) + value[1:]
-        case (int(), int()):
-            return (0, 1)
-        case tuple():
-            return (*value, "c")
-        case int():
-            return value + 1
-        case Limits():
-            return replace(value, ping_ms=1)
-        case _:
-            raise TypeError(value)
-
-
 def altered_greetings() -> list[tuple[str, Greeting]]:
     made = greeting()
     found = []
@@ -78,10 +59,10 @@ def altered_greetings() -> list[tuple[str, Greeting]]:
         inner = getattr(made, part)
         for field in fields(inner):
             value = changed(getattr(inner, field.name))
-            other = replace(made, **{part: replace(inner, **{field.name: value})})
+            other = with_field(made, part, with_field(inner, field.name, value))
             found.append((f"{part}.{field.name}", other))
-    found.append(("hub_key", replace(made, hub_key=changed(HUB))))
-    found.append(("device_key", replace(made, device_key=changed(DEVICE))))
+    found.append(("hub_key", with_field(made, "hub_key", changed(HUB))))
+    found.append(("device_key", with_field(made, "device_key", changed(DEVICE))))
     return found
 
 
@@ -108,7 +89,7 @@ def test_the_hubs_signature_and_the_keys_cover_the_transcript(where: str, other:
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Welcome)])
 def test_the_hubs_signature_covers_the_welcome(field: str) -> None:
-    other = replace(welcome(), **{field: changed(getattr(welcome(), field))})
+    other = with_field(welcome(), field, changed(getattr(welcome(), field)))
     with pytest.raises(AuthError):
         check_welcome(greeting(), other, verify)
 
@@ -154,7 +135,7 @@ def test_a_device_answers_the_pinned_hub_only(change: Callable[[Challenge], Chal
 def test_a_hello_with_a_short_nonce_or_key_is_refused(field: str) -> None:
     made = greeting()
     with pytest.raises(AuthError):
-        check_hello(replace(made, hello=replace(made.hello, **{field: b"x"})), verify)
+        check_hello(replace(made, hello=with_field(made.hello, field, b"x")), verify)
 
 
 @pytest.mark.parametrize("shared", [bytes(32), b"", b"x" * 31], ids=["zero", "none", "short"])

@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import fields, replace
-from typing import Any
 
 import pytest
 
-from fixtures.wire_signing import sign_as, verify
+from fixtures.wire_signing import changed, sign_as, verify, with_field
 from upright_wire import pairing
 from upright_wire.errors import AuthError
 from upright_wire.frames import (
@@ -44,27 +43,13 @@ def opened(*, hub: bytes = HUB, device: bytes = DEVICE, salt: bytes = b"0") -> p
     return replace(made, reveal=pairing.sign_reveal(made, sign_as(device)))
 
 
-def changed(value: Any) -> Any:
-    match value:
-        case str():
-            return value + "x"
-        case bytes():
-            return bytes([value[0] ^ 1]) + value[1:]
-        case tuple():
-            return (*value, "admin")
-        case Facts():
-            return replace(value, user="root")
-        case _:
-            raise TypeError(value)
-
-
 def altered() -> list[tuple[str, pairing.Opened]]:
     made, found = opened(), []
     for part in ("challenge", "commit", "offer", "reveal"):
         inner = getattr(made, part)
         for field in fields(inner):
             value = changed(getattr(inner, field.name))
-            other = replace(made, **{part: replace(inner, **{field.name: value})})
+            other = with_field(made, part, with_field(inner, field.name, value))
             found.append((f"{part}.{field.name}", other))
     return found
 
@@ -107,7 +92,7 @@ def test_a_device_that_does_not_hold_its_key_is_refused() -> None:
 def test_a_malformed_reveal_is_refused(field: str) -> None:
     made = opened()
     with pytest.raises(AuthError, match="malformed"):
-        pairing.check_opened(replace(made, reveal=replace(made.reveal, **{field: b"x"})), verify)
+        pairing.check_opened(replace(made, reveal=with_field(made.reveal, field, b"x")), verify)
 
 
 def test_a_hub_that_offers_another_key_than_it_named_is_refused() -> None:

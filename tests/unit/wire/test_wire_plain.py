@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import pytest
 
@@ -83,7 +82,7 @@ def test_unknown_fields_are_ignored() -> None:
     ],
     ids=str,
 )
-def test_a_value_of_another_type_is_refused_with_its_place(field: str, value: Any) -> None:
+def test_a_value_of_another_type_is_refused_with_its_place(field: str, value: object) -> None:
     with pytest.raises(FrameError, match=f"Outer.{field}"):
         from_plain(Outer, {field: value})
 

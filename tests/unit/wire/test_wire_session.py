@@ -172,7 +172,7 @@ def test_unsealed_data_is_refused_after_the_welcome(data: bytes) -> None:
 
 
 def test_a_sealed_text_with_another_number_inside_is_refused() -> None:
-    hub, device = welcomed()
+    _, device = welcomed()
     text = codec.encode_text(Ping(number=1), 7)
     sealed = f"{text}\n{mac(KEYS.hub, 2, b'T', text.encode()).hex()}"
     with pytest.raises(SequenceError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -28,8 +28,9 @@ from upright_wire.spec import (
 SHA = "0" * 64
 
 
-def spec(**fields: Any) -> Spec:
-    return Spec(**{"argv": ("true",), "cwd": "/", **fields})
+def spec(**fields: object) -> Spec:
+    maker: Callable[..., Spec] = Spec
+    return maker(**{"argv": ("true",), "cwd": "/", **fields})
 
 
 @pytest.mark.parametrize(
