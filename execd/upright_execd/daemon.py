@@ -60,7 +60,8 @@ async def serve(paths: Paths, clock: Clock, make_link: MakeLink) -> None:
     """
     revoked: list[Exception] = []
     with alone(paths):
-        daemon, loop = Daemon(paths, clock), asyncio.get_running_loop()
+        daemon = await asyncio.to_thread(Daemon, paths, clock)
+        loop = asyncio.get_running_loop()
 
         def stop() -> None:
             # If a disk or a program holds a thread for too long, stop all the same: all that counts
@@ -81,7 +82,7 @@ async def serve(paths: Paths, clock: Clock, make_link: MakeLink) -> None:
 
 
 class Daemon:
-    """One run of the daemon on one state folder, which it has to itself."""
+    """One run of the daemon on one state folder, which it has to itself; making it blocks."""
 
     def __init__(self, paths: Paths, clock: Clock) -> None:
         self._paths, self._clock = paths, clock

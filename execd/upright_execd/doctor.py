@@ -50,7 +50,7 @@ def examine(paths: Paths) -> Iterator[Finding]:
         try:
             yield check(paths)
         except (ExecdError, OSError) as error:
-            fix = error.advice if isinstance(error, ExecdError) else ""
+            fix = error.advice.removeprefix("Run: ") if isinstance(error, ExecdError) else ""
             name = check.__name__.strip("_")
             yield Finding(id=name, verdict=Verdict.FAIL, evidence=str(error), fix=fix)
 

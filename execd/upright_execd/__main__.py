@@ -1,0 +1,7 @@
+"""`python -m upright_execd`: the command line."""
+
+from __future__ import annotations
+
+from upright_execd.cli import main
+
+main()

@@ -1,0 +1,222 @@
+"""The owner's rules and word, through the real socket and the real command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.eventually import eventually, eventually_awaited
+from fixtures.local_execd import Local, running
+from upright_execd.audit import first_break
+from upright_execd.errors import NotRunningError, RemoteError
+from upright_execd.ownerline import ask
+from upright_execd.paths import paths_in
+from upright_wire.command import Ending, Outcome, Started, State
+from upright_wire.spec import Confinement
+
+
+@pytest.fixture
+async def local(tmp_path: Path) -> AsyncIterator[Local]:
+    async with running(tmp_path, ('mode = "ask"',)) as local:
+        yield local
+
+
+async def say(local: Local, **question: str) -> dict[str, Any]:
+    return await asyncio.to_thread(ask, local.daemon.house.paths, question)
+
+
+async def asked(local: Local, *argv: str, cwd: str | None = None) -> dict[str, Any]:
+    """Have a command wait for the owner, and return the question."""
+    assert await local.commands.exec(local.order(*argv, cwd=cwd or str(local.root))) is None
+    await local.reached("jb_1", State.AWAITING_CONSENT)
+    (question,) = (await say(local, op="consent"))["questions"]
+    assert isinstance(question, dict)
+    return question
+
+
+async def execd(local: Local, *args: str) -> tuple[int, str, str]:
+    """Run the command line."""
+    home = str(local.daemon.house.paths.config)
+    program = [sys.executable, "-m", "upright_execd", "--home", home, *args]
+    process = await asyncio.create_subprocess_exec(
+        *program, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+def denied(outcome: Outcome) -> str | None:
+    assert (outcome.ending, outcome.started) == (Ending.DENIED, Started.NO)
+    return outcome.text
+
+
+async def test_in_mode_ask_nothing_runs_before_the_owner_allows_it(local: Local) -> None:
+    await asked(local, "touch", "ran")
+    assert not (local.root / "ran").exists()
+    await say(local, op="answer", command_id="jb_1", answer="allow")
+    assert (await local.final()).ending is Ending.EXITED
+    assert (local.root / "ran").exists()
+
+
+async def test_a_no_is_a_denial(local: Local) -> None:
+    await asked(local, "touch", "ran")
+    await say(local, op="answer", command_id="jb_1", answer="deny")
+    assert denied(await local.final()) == "owner_denied"
+    assert not (local.root / "ran").exists()
+
+
+async def test_silence_is_a_denial(tmp_path: Path) -> None:
+    async with running(tmp_path, ('mode = "ask"', "consent_timeout_s = 1")) as local:
+        assert denied(await local.run("touch", "ran")) == "owner_silent"
+        assert (await say(local, op="consent"))["questions"] == []
+
+
+async def test_only_what_was_shown_can_be_allowed(local: Local) -> None:
+    await asked(local, "true")
+    with pytest.raises(RemoteError) as caught:
+        await say(local, op="answer", command_id="jb_1", answer="allow", digest="0" * 64)
+    assert caught.value.status == 3
+    assert (await local.reached("jb_1", State.AWAITING_CONSENT)).outcome is None
+
+
+async def test_argv_is_shown_so_that_nothing_in_it_can_pose_as_something_else(
+    local: Local,
+) -> None:
+    question = await asked(local, "rm", "a\u202egpj.exe", "\x1b[2K", "p\u0430ypal", "x y")
+    shown = '["rm", "a\\u202egpj.exe", "\\u001b[2K", "p\\u0430ypal", "x y"]'
+    assert question["argv"] == shown
+
+
+async def test_a_question_is_withdrawn_by_a_cancel(local: Local) -> None:
+    await asked(local, "touch", "ran")
+    await local.commands.cancel("jb_1")
+    outcome = await local.final()
+    assert (outcome.ending, outcome.started) == (Ending.CANCELLED, Started.NO)
+    assert (await say(local, op="consent"))["questions"] == []
+
+
+async def test_a_word_that_comes_after_the_mode_was_switched_off_does_not_count(
+    local: Local,
+) -> None:
+    await asked(local, "touch", "ran")
+    await settings(local, 'mode = "off"')
+    await say(local, op="answer", command_id="jb_1", answer="allow")
+    assert denied(await local.final()) == "mode_off"
+
+
+async def settings(local: Local, text: str) -> None:
+    local.daemon.house.paths.settings.write_text(text)
+    await say(local, op="reload")
+    mode = text.split('"')[1]
+
+    async def look() -> bool:
+        return bool((await say(local, op="status"))["mode"] == mode)
+
+    await eventually_awaited(look)
+
+
+async def test_the_mode_changes_while_the_daemon_runs(local: Local) -> None:
+    await settings(local, 'mode = "allow"')
+    assert (await local.run("true")).ending is Ending.EXITED
+
+
+async def test_settings_that_cannot_be_read_allow_nothing(local: Local) -> None:
+    local.daemon.house.paths.settings.write_text('mod = "allow"')
+    await say(local, op="reload")
+    await eventually(lambda: local.daemon.house.rules().problem)
+    assert denied(await local.run("true")) == "mode_off"
+    assert "Did you mean 'mode'" in (await say(local, op="status"))["problem"]
+
+
+async def test_a_profile_that_cannot_be_enforced_is_denied(tmp_path: Path) -> None:
+    async with running(tmp_path) as local:
+        outcome = await local.run("true", confinement=Confinement.WORKSPACE)
+        assert denied(outcome) == "confinement_unavailable"
+
+
+async def test_in_mode_allow_a_folder_outside_asks_and_the_worktrees_do_not(tmp_path: Path) -> None:
+    async with running(tmp_path) as local:
+        scratch = tmp_path / "work.worktrees/one"
+        scratch.mkdir(parents=True)
+        inside = await local.run("true", cwd=str(scratch), command_id="jb_2")
+        assert inside.ending is Ending.EXITED
+        question = await asked(local, "true", cwd=str(tmp_path))
+        assert question["reason"] == "outside_workspaces"
+
+
+async def test_a_link_in_the_workspace_that_leads_out_of_it_asks(tmp_path: Path) -> None:
+    async with running(tmp_path) as local:
+        (tmp_path / "secret").mkdir()
+        (local.root / "link").symlink_to(tmp_path / "secret")
+        question = await asked(local, "true", cwd=str(local.root / "link"))
+        assert question["cwd"] == json.dumps(str(tmp_path / "secret"))
+
+
+async def test_what_was_decided_and_done_is_in_the_sealed_log(tmp_path: Path) -> None:
+    async with running(tmp_path) as local:
+        await local.run("echo", "hello")
+        path = local.daemon.house.paths.audit
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        assert [row["event"] for row in rows] == ["command.judged", "command.final"]
+        assert rows[0]["argv"] == ["echo", "hello"]
+        assert rows[0]["rule"] == "workspace_allowed"
+        assert await asyncio.to_thread(first_break, path) is None
+
+
+async def test_a_new_workspace_is_announced_by_the_running_daemon(
+    local: Local, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    code, _, _ = await execd(local, "workspace", "add", str(tmp_path / "other"), "--label", "two")
+    assert code == 0
+    await eventually(lambda: local.heard.workspaces)
+    rows = await local.commands.workspaces()
+    assert [(row.path, row.labels) for row in rows] == [
+        (str(local.root), ("work",)),
+        (str(tmp_path / "other"), ("two",)),
+    ]
+
+
+async def test_consent_is_given_on_the_command_line(local: Local) -> None:
+    await asked(local, "true")
+    code, out, _ = await execd(local, "consent", "ls", "--json")
+    assert (code, json.loads(out)["questions"][0]["argv"]) == (0, '["true"]')
+    code, out, _ = await execd(local, "consent", "allow", "jb_")
+    assert (code, out) == (0, "jb_1: allow\n")
+    assert (await local.final()).ending is Ending.EXITED
+    code, _, err = await execd(local, "consent", "deny", "jb_1")
+    assert (code, err.count("\n")) == (3, 1)
+
+
+async def test_status_tells_mode_workspaces_and_open_commands(local: Local) -> None:
+    await asked(local, "true")
+    code, out, _ = await execd(local, "status", "--json")
+    found = json.loads(out)
+    assert (code, found["mode"], found["questions"]) == (0, "ask", 1)
+    assert found["commands"][0]["state"] == "awaiting_consent"
+    assert found["workspaces"] == [{"path": str(local.root), "label": "work"}]
+
+
+async def test_the_socket_is_the_owners_alone(local: Local) -> None:
+    path = local.daemon.house.paths.socket
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+async def test_a_question_that_is_none_gets_a_sentence(local: Local) -> None:
+    with pytest.raises(RemoteError) as caught:
+        await say(local, op="dance")
+    assert caught.value.status == 2
+
+
+def test_without_a_daemon_the_answer_says_so(tmp_path: Path) -> None:
+    with pytest.raises(NotRunningError, match="execd run"):
+        ask(paths_in(tmp_path), {"op": "status"})
