@@ -49,9 +49,9 @@ def first_break(path: Path) -> int | None:
         return None
     for number, line in enumerate(lines, start=1):
         try:
-            body = json.loads(line)
+            body = dict(json.loads(line))
             claimed = body.pop("seal")
-        except (ValueError, KeyError, AttributeError):
+        except (ValueError, KeyError, TypeError):
             return number
         seal, _ = _sealed(body, seal)
         if claimed != seal:

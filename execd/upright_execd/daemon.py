@@ -54,29 +54,28 @@ class StopError(Exception):
 async def serve(paths: Paths, clock: Clock, make_link: MakeLink) -> None:
     """Run the daemon until SIGTERM or SIGINT; commands go on in their shims.
 
+    The caller holds the state folder (:func:`alone`).
+
     Raises:
-        AlreadyRunningError: another daemon has this state folder.
         RevokedError: the hub wants no more of this machine.
     """
     revoked: list[Exception] = []
-    with alone(paths):
-        daemon = await asyncio.to_thread(Daemon, paths, clock)
-        loop = asyncio.get_running_loop()
+    daemon = await asyncio.to_thread(Daemon, paths, clock)
 
-        def stop() -> None:
-            # If a disk or a program holds a thread for too long, stop all the same: all that counts
-            # is in the command folders, so an abrupt end costs nothing.
-            signal.alarm(daemon.house.rules().settings.stop_timeout_s)
-            daemon.stop()
+    def stop() -> None:
+        # If a disk or a program holds a thread for too long, stop all the same: all that counts
+        # is in the command folders, so an abrupt end costs nothing.
+        signal.alarm(daemon.house.rules().settings.stop_timeout_s)
+        daemon.stop()
 
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop)
-        try:
-            await daemon.run(make_link)
-        except* StopError:
-            log.info("daemon.stopped")
-        except* RevokedError as group:
-            revoked.extend(group.exceptions)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    try:
+        await daemon.run(make_link)
+    except* StopError:
+        log.info("daemon.stopped")
+    except* RevokedError as group:
+        revoked.extend(group.exceptions)
     if revoked:
         raise revoked[0]
 
@@ -167,7 +166,7 @@ class Daemon:
 
 @contextmanager
 def alone(paths: Paths) -> Iterator[None]:
-    """Hold the state folder; its lock names the process that has it.
+    """Hold the state folder; its lock names the process that has it. Blocks.
 
     Raises:
         AlreadyRunningError: somebody else has it.

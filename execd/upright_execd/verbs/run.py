@@ -27,4 +27,5 @@ def verb(ctx: click.Context, *, verbose: bool) -> None:
     def link(commands: LocalCommands) -> daemon.Link:
         return network_half(paths, found, commands)
 
-    asyncio.run(daemon.serve(paths, SystemClock(), link))
+    with daemon.alone(paths):
+        asyncio.run(daemon.serve(paths, SystemClock(), link))

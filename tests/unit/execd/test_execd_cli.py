@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from upright_execd import cli
+from upright_execd.cli import VERBS, execd
+from upright_execd.daemon import alone
+from upright_execd.paths import paths_in
+from upright_execd.pinned import Pinned, save
+
+HEAVY = {"websockets", "cryptography", "keyring", "asyncio"}
+
+
+def run(home: Path, *args: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = cli.run(["--home", str(home), *args])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys; from upright_execd.cli import run; run(['--help']); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not HEAVY & {name.partition(".")[0] for name in done.stdout.split()}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_each_verb_has_help_that_begins_as_in_the_list(name: str) -> None:
+    done = CliRunner().invoke(execd, [name, "--help"])
+    assert done.exit_code == 0
+    assert f"\n\n  {VERBS[name].split()[0]} " in done.output
+
+
+@pytest.mark.parametrize("args", [["bogus"], ["consent", "bogus"], ["workspace", "add"], ["-x"]])
+def test_a_wrong_call_exits_2(
+    args: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(tmp_path, *args, capsys=capsys)
+    assert (code, "Try '" in err) == (2, True)
+
+
+@pytest.mark.parametrize("args", [["status"], ["consent", "ls"], ["consent", "allow", "jb_1"]])
+def test_without_a_daemon_it_exits_5_and_says_what_to_run(
+    args: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(tmp_path, *args, capsys=capsys)
+    assert (code, err.count("\n"), "execd run" in err) == (5, 1, True)
+
+
+def test_run_without_a_pairing_exits_3_and_says_what_to_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(tmp_path, "run", capsys=capsys)
+    assert (code, "execd pair HUB" in err) == (3, True)
+
+
+def test_run_with_wrong_settings_exits_2_and_names_the_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "execd.toml").write_text("mod = 1", encoding="ascii")
+    (tmp_path / "execd.toml").chmod(0o600)
+    code, _, err = run(tmp_path, "run", capsys=capsys)
+    assert (code, "'mod'" in err, "'mode'" in err) == (2, True, True)
+
+
+def test_a_second_daemon_exits_75_and_names_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    pinned = Pinned(
+        url="ws://127.0.0.1:9/v1/device",
+        host="127.0.0.1:9",
+        hub_id="hb_1",
+        hub_key=bytes(32),
+        device_id="dv_1",
+    )
+    save(tmp_path / "hub.json", pinned)
+    with alone(paths_in(tmp_path)):
+        code, _, err = run(tmp_path, "run", capsys=capsys)
+    assert (code, "Another execd (process" in err) == (75, True)
+
+
+def test_workspaces_are_added_listed_and_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "repo").mkdir()
+    home = tmp_path / "home"
+    assert run(home, "workspace", "add", str(tmp_path / "repo"), capsys=capsys)[0] == 0
+    _, out, _ = run(home, "workspace", "ls", "--json", capsys=capsys)
+    (row,) = json.loads(out)["workspaces"]
+    assert (row["path"], row["label"], row["is_in_place"]) == (str(tmp_path / "repo"), "repo", True)
+    assert run(home, "workspace", "rm", "repo", capsys=capsys)[0] == 0
+    assert run(home, "workspace", "rm", "repo", capsys=capsys)[0] == 3
+
+
+def test_doctor_gives_each_failure_evidence_and_a_fix(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(tmp_path, "doctor", "--json", capsys=capsys)
+    checks = {check["id"]: check for check in json.loads(out)["checks"]}
+    assert code == 1
+    assert checks["hub"]["fix"] == "execd pair HUB"
+    assert checks["workspaces"]["fix"] == "execd workspace add PATH"
+    assert checks["settings"]["verdict"] == "ok"
+    assert all(check["fix"] for check in checks.values() if check["verdict"] != "ok")
+    assert all(check["evidence"] for check in checks.values())
