@@ -43,7 +43,7 @@ def issue_comment(event: Event) -> Trigger:
     """Translate ``issue_comment``: on an issue or on a pull request."""
     issue, comment = event.payload.part("issue"), event.payload.part("comment")
     text = comment.maybe_text("body")
-    facts = {"comment": str(comment.number("id")), "url": comment.maybe_text("html_url")}
+    facts = {"native_id": str(comment.number("id")), "url": comment.maybe_text("html_url")}
     context = _issue_context(event, issue, text, address=_addressed(event, text), facts=facts)
     return _comment(event, comment, "comment", title=issue.text("title"), context=context)
 
@@ -54,7 +54,7 @@ def review_comment(event: Event) -> Trigger:
     text = comment.maybe_text("body")
     line = comment.maybe_number("line")
     facts = {
-        "comment": str(comment.number("id")),
+        "native_id": str(comment.number("id")),
         "in_reply_to": str(comment.maybe_number("in_reply_to_id") or ""),
         "path": comment.maybe_text("path"),
         "side": comment.maybe_text("side"),

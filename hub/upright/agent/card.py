@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 from upright.core.context import Place, work_card
 from upright.core.work import WorkItem
-from upright.store import devices
+from upright.store import devices, work
 from upright.store.unit import Unit
-
-_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def render(u: Unit, item: WorkItem) -> str:
@@ -22,12 +17,18 @@ def render(u: Unit, item: WorkItem) -> str:
 
 
 def _place(item: WorkItem, binding: devices.Binding) -> Place:
-    """Propose a worktree beside the workspace, named after the item, and the branch to push."""
-    short = item.id.partition("_")[2][-8:]
-    branch = item.code.branch if item.code else ""
+    """Propose a worktree beside the workspace, named after the item, and the branch to push.
+
+    Only a pull request's own branch is pushed to; for anything else (a red default branch, a
+    fork's) the item has a branch of its own.
+    """
+    own = work.own_branch(item.id)
+    code = item.code
+    is_ours = code is not None and code.number is not None and not code.fork
+    branch = code.branch if code is not None and is_ours else ""
     return Place(
         device=binding.name,
         workspace=binding.path,
-        worktree=f"{binding.path}.worktrees/{short}",
-        branch=branch or f"upright/{_UNSAFE.sub('-', short)}",
+        worktree=f"{binding.path}.worktrees/{own.partition('/')[2]}",
+        branch=branch or own,
     )

@@ -114,10 +114,8 @@ _BY_KIND: Final[Mapping[ActorKind, Trust]] = {
 }
 
 
-def trust_of(kind: ActorKind, *, listed: bool) -> Trust:
-    """Return the trust of an actor; a bot is a contact once the configuration lists it."""
-    if kind is ActorKind.BOT and listed:
-        return Trust.CONTACT
+def trust_of(kind: ActorKind) -> Trust:
+    """Return the trust of an actor's kind; of bots the configuration says more."""
     return _BY_KIND[kind]
 
 

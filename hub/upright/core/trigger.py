@@ -33,23 +33,37 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
-    """The identity map (B6.11) and the bots that the configuration lists."""
+    """The identity map (B6.11) and the bots that the configuration lists.
+
+    ``trusted_bots`` are the team's own: what they report counts like the result of an own job,
+    and still nothing that they say is an instruction.
+    """
 
     by_id: Mapping[str, Person] = field(default_factory=dict)
     bots: frozenset[str] = frozenset()
+    trusted_bots: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, persons: tuple[Person, ...], bots: frozenset[str] = frozenset()) -> People:
+    def of(
+        cls,
+        persons: tuple[Person, ...],
+        bots: frozenset[str] = frozenset(),
+        trusted_bots: frozenset[str] = frozenset(),
+    ) -> People:
         """Index *persons* by each of their ids."""
-        return cls(by_id={key: person for person in persons for key in person.ids}, bots=bots)
+        by_id = {key: person for person in persons for key in person.ids}
+        return cls(by_id=by_id, bots=bots, trusted_bots=trusted_bots)
 
     def person(self, source: str, actor_id: str) -> Person | None:
         """Find who has this id in this source."""
         return self.by_id.get(f"{source}:{actor_id}") or self.by_id.get(f"*:{actor_id}")
 
-    def lists_bot(self, source: str, actor_id: str) -> bool:
-        """Say whether the configuration lists this bot."""
-        return bool({f"{source}:{actor_id}", f"*:{actor_id}"} & self.bots)
+    def bot_trust(self, source: str, actor_id: str) -> Trust:
+        """Return how far a bot is trusted; a stranger's trust unless it is listed."""
+        names = {f"{source}:{actor_id}", f"*:{actor_id}"}
+        if names & self.trusted_bots:
+            return Trust.MEMBER
+        return Trust.CONTACT if names & self.bots else Trust.STRANGER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +82,13 @@ def origin(trigger: Trigger, source: str, people: People) -> Origin:
     identity map knows of the id, and a stranger when it knows nothing: a connector can't promote.
     """
     actor = trigger.actor
-    person = people.person(source, actor.id)
-    listed = actor.kind is ActorKind.BOT and people.lists_bot(source, actor.id)
-    if actor.kind not in {ActorKind.SELF, ActorKind.SYSTEM, ActorKind.BOT}:
+    if actor.kind is ActorKind.BOT:
+        trust = people.bot_trust(source, actor.id)
+        return Origin(actor=actor, trust=trust, listed=trust > Trust.STRANGER)
+    if actor.kind not in {ActorKind.SELF, ActorKind.SYSTEM}:
+        person = people.person(source, actor.id)
         actor = replace(actor, kind=person.kind if person else ActorKind.STRANGER)
-    return Origin(actor=actor, trust=trust_of(actor.kind, listed=listed), listed=listed)
+    return Origin(actor=actor, trust=trust_of(actor.kind), listed=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

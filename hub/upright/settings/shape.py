@@ -212,6 +212,7 @@ class Settings:
     rules: tuple[Rule, ...] = ()
     people: Mapping[str, PersonSection] = field(default_factory=dict)
     bots: frozenset[str] = frozenset()
+    trusted_bots: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)
     origins: Mapping[str, str] = field(default_factory=dict)
 
@@ -241,4 +242,4 @@ class Settings:
             Person(name=name, kind=person.kind, ids=frozenset(person.ids))
             for name, person in self.people.items()
         )
-        return People.of(persons, self.bots)
+        return People.of(persons, self.bots, self.trusted_bots)

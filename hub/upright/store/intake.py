@@ -111,7 +111,9 @@ def _seen(c: sa.Connection, source: str, keys: Sequence[str]) -> Accepted | None
 def _as_ours(c: sa.Connection, source: str, trigger: Trigger) -> Trigger:
     """Recognise our own output by its receipt, whoever the provider says it is by (B1.5)."""
     native = dict(trigger.context.facts).get("native_id", "")
-    ours = sa.select(OUTBOX.c.id).where(OUTBOX.c.source == source, OUTBOX.c.receipt_id == native)
+    whole = OUTBOX.c.receipt_id == native
+    part = ("," + OUTBOX.c.receipt_id + ",").contains(f",{native},", autoescape=True)
+    ours = sa.select(OUTBOX.c.id).where(OUTBOX.c.source == source, sa.or_(whole, part))
     if native and c.scalar(ours.limit(1)) is not None:
         return replace(trigger, actor=replace(trigger.actor, kind=ActorKind.SELF))
     return trigger

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import sqlalchemy as sa
 
+from upright.api import Code
 from upright.core import work as machine
 from upright.core.ids import SessionId, ThreadId, TriggerId, WorkId
 from upright.core.job import JobState
@@ -14,11 +16,13 @@ from upright.core.outbox import OutboxState
 from upright.core.trigger import StoredTrigger
 from upright.core.wait import WaitKind
 from upright.core.work import WorkEffect, WorkEvent, WorkItem, WorkState
-from upright.store import codec, requests, sessions, waits
+from upright.store import codec, requests, sessions, threads, waits
 from upright.store.errors import UnknownIdError
 from upright.store.events import About, record
 from upright.store.tables import DELIVERY, JOB, OUTBOX, SUBSCRIPTION, TRIGGER, WORK
 from upright.store.unit import Unit
+
+_LOOK_BACK: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +65,11 @@ def open_item(u: Unit, opening: Opening, router: str) -> Opened:
         criteria=opening.criteria,
         mandate=opening.mandate,
         destination=trigger.trigger.context.reply_to,
-        code=trigger.trigger.context.code,
+        code=_code(u.c, trigger),
     )
     _insert(u, item)
     subscribe(u, session, trigger.thread)
+    _learn_branch(u, item, trigger)
     _hand_over(u, trigger, session, router)
     record(
         u,
@@ -73,6 +78,41 @@ def open_item(u: Unit, opening: Opening, router: str) -> Opened:
         {"goal": opening.goal, "mandate_by": opening.mandate.given_by},
     )
     return Opened(item=item, created=True)
+
+
+def own_branch(work: str) -> str:
+    """Return the branch that is an item's own, where the code has no branch to push to."""
+    return f"upright/{work.partition('_')[2][-8:]}"
+
+
+def _learn_branch(u: Unit, item: WorkItem, trigger: StoredTrigger) -> None:
+    """Let checks of the item's own branch find its thread, whatever they name (B6.10)."""
+    prefixes = [value for name, value in trigger.trigger.context.facts if name == "branch_keys"]
+    threads.learn(u, item.thread, [f"{prefix}{own_branch(item.id)}" for prefix in prefixes])
+
+
+def _code(c: sa.Connection, trigger: StoredTrigger) -> Code | None:
+    """Return the code that the whole thread speaks of, the newest commit of it.
+
+    A fork stays one, although a comment doesn't say so; and while nothing on the thread has named
+    a commit of a pull request, nobody knows who pushed it: that counts as a fork, too (B14.6).
+    """
+    own = trigger.trigger.context.code
+    if own is None:
+        return None
+    rows = c.scalars(
+        sa.select(TRIGGER.c.body_json)
+        .where(TRIGGER.c.thread_id == trigger.thread)
+        .order_by(TRIGGER.c.seq.desc())
+        .limit(_LOOK_BACK)
+    )
+    told = [code for row in rows if (code := codec.load_trigger(row).context.code) is not None]
+    known = [code for code in told if code.sha and code.repository == own.repository]
+    newest = own if own.sha or not known else known[0]
+    number = next((code.number for code in (own, *told) if code.number is not None), None)
+    unknown = number is not None and not known
+    fork = unknown or any(code.fork for code in told)
+    return replace(newest, number=number, fork=fork)
 
 
 def _insert(u: Unit, item: WorkItem) -> None:
