@@ -69,16 +69,33 @@ class KeyStore(Protocol):
         ...
 
 
-class KeyRing:
-    """The keyring of the operating system."""
+class Ring(Protocol):
+    """A backend of the keyring library. Each call may raise a KeyringError."""
 
-    def __init__(self, name: str = "device") -> None:
+    def get_password(self, service: str, username: str) -> str | None:
+        """Return a password that is kept."""
+        ...
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        """Keep a password."""
+        ...
+
+    def delete_password(self, service: str, username: str) -> None:
+        """Forget a password; PasswordDeleteError when there is none."""
+        ...
+
+
+class KeyRing:
+    """The keyring of the operating system, or the one that is given."""
+
+    def __init__(self, name: str = "device", ring: Ring | None = None) -> None:
         self._name = name
+        self._ring: Ring = ring or keyring.get_keyring()
 
     def load(self) -> bytes | None:
         """Return the key that the keyring holds."""
         try:
-            text = keyring.get_password(SERVICE, self._name)
+            text = self._ring.get_password(SERVICE, self._name)
         except KeyringError as error:
             raise self._failed("read", error) from error
         return None if text is None else _from_text(text, "the keyring")
@@ -86,7 +103,7 @@ class KeyRing:
     def save(self, private: bytes) -> None:
         """Put it into the keyring, and see that it comes back."""
         try:
-            keyring.set_password(SERVICE, self._name, private.hex())
+            self._ring.set_password(SERVICE, self._name, private.hex())
         except KeyringError as error:
             raise self._failed("write", error) from error
         if self.load() != private:
@@ -95,15 +112,15 @@ class KeyRing:
     def wipe(self) -> None:
         """Delete it from the keyring."""
         try:
-            if keyring.get_password(SERVICE, self._name) is not None:
-                keyring.delete_password(SERVICE, self._name)
+            if self._ring.get_password(SERVICE, self._name) is not None:
+                self._ring.delete_password(SERVICE, self._name)
         except PasswordDeleteError:
             return  # somebody else deleted it first
         except KeyringError as error:
             raise self._failed("delete", error) from error
 
     def _failed(self, what: str, error: KeyringError) -> KeyStoreError:
-        backend = keyring.get_keyring().name
+        backend = type(self._ring).__name__
         reason = str(error) or type(error).__name__
         sentence = f"Can't {what} the device key with the keyring ({backend}): {reason}."
         return KeyStoreError(sentence, advice=_ADVICE)
