@@ -8,6 +8,7 @@ taken for a token.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -90,7 +91,9 @@ def conversation_of(body: Mapping[str, Any], session: str) -> str:
     """Name the conversation: by the client's session, or else by how it begins."""
     if session:
         return session
-    beginning = list(body.get("messages") or ())[:2]
+    roles = {"system", "user"}
+    messages = itertools.takewhile(lambda m: m.get("role") in roles, body.get("messages") or ())
+    beginning = list(messages)[:2]
     return hashlib.sha256(_written(beginning)).hexdigest()
 
 

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 from aiohttp import web
 
-from upright.llm.scripted.script import load
+from upright.llm.scripted.script import Script, load
 from upright.llm.scripted.server import ScriptedModel
 
-SHUTDOWN_S: Final = 1.0
+SHUTDOWN_S: Final = 0.2
+
+
+@asynccontextmanager
+async def running(script: Script, host: str, port: int) -> AsyncIterator[str]:
+    """Run a server while the context is open, and give its base URL. Port 0 takes a free one."""
+    app = ScriptedModel(script).application()
+    runner = web.AppRunner(app, shutdown_timeout=SHUTDOWN_S, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        yield f"http://{host}:{_port(runner)}/v1"
+    finally:
+        await runner.cleanup()
 
 
 async def serve(
@@ -22,7 +37,7 @@ async def serve(
     *,
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serve until *stop* is set, or cancelled. Port 0 takes a free one.
+    """Serve until *stop* is set, or cancelled.
 
     *ready_file* gets one line, the client's ``base_url``; it appears whole, once the server
     answers.
@@ -32,18 +47,10 @@ async def serve(
         OSError: the address is taken.
     """
     loaded = await asyncio.to_thread(load, script)
-    runner = web.AppRunner(
-        ScriptedModel(loaded).application(), shutdown_timeout=SHUTDOWN_S, access_log=None
-    )
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, host, port)
-        await site.start()
+    async with running(loaded, host, port) as url:
         if ready_file is not None:
-            await asyncio.to_thread(_announce, ready_file, f"http://{host}:{_port(runner)}/v1\n")
+            await asyncio.to_thread(_announce, ready_file, f"{url}\n")
         await (stop or asyncio.Event()).wait()
-    finally:
-        await runner.cleanup()
 
 
 def _port(runner: web.AppRunner) -> int:
