@@ -1,0 +1,108 @@
+"""``upright device``: who may run commands for this hub."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from upright.cli import render
+from upright.cli.errors import CliError, Exit
+from upright.cli.options import as_json
+from upright.cli.place import Place, pass_place
+from upright.engine.clock import SystemClock, now_ms
+
+
+@click.group()
+def device() -> None:
+    """Pair, list and revoke devices."""
+
+
+@device.command()
+@as_json
+@pass_place
+def pairings(place: Place, as_json: bool) -> None:
+    """List the machines that ask to be paired."""
+    rows = place.hub.get("v1", "pairings")
+    if as_json:
+        render.emit_json(rows)
+        return
+    columns: tuple[render.Column, ...] = (
+        ("CODE", lambda row: row["code"]),
+        ("DIGITS", lambda row: row["digits"]),
+        ("HOST", lambda row: row["hostname"]),
+        ("USER", lambda row: row["user"]),
+        ("SYSTEM", lambda row: row["system"]),
+        ("FROM", lambda row: row["remote"]),
+        ("LEFT", lambda row: f"{row['expires_in_s']} s"),
+    )
+    render.emit_table(
+        rows, columns, empty=f"No machine asks. On one, run: execd pair {place.url()}"
+    )
+
+
+@device.command()
+@click.argument("code")
+@click.option("--digits", help="The six digits that the machine shows; without, you compare them.")
+@as_json
+@pass_place
+def approve(place: Place, code: str, digits: str | None, as_json: bool) -> None:
+    """Pair the machine that shows CODE, if the digits are the same on both sides."""
+    shown = place.hub.get("v1", "pairings", code)
+    if digits is None:
+        _compare(shown)
+    elif "".join(digits.split()) != "".join(str(shown["digits"]).split()):
+        said = "the digits differ: somebody stands between the two machines; nothing was approved"
+        raise CliError(said, Exit.REFUSED)
+    done = place.hub.post("v1", "pairings", code, "approve", bound_hash=shown["bound_hash"])
+    if as_json:
+        render.emit_json(done)
+    else:
+        click.echo(f"Paired {render.safe(shown['hostname'])} as {done['device']}.")
+
+
+def _compare(shown: Mapping[str, Any]) -> None:
+    """Let a person compare; without one, refuse."""
+    if not sys.stdin.isatty():
+        raise CliError("nobody is here to compare the digits; give --digits", Exit.USAGE)
+    for name in ("hostname", "user", "system", "remote", "host", "version"):
+        click.echo(f"{name:>9}: {render.safe(shown[name])}")
+    click.echo(f"{'may':>9}: {', '.join(render.safe(cap) for cap in shown['caps'])}")
+    click.echo(f"{'digits':>9}: {click.style(shown['digits'], bold=True)}")
+    click.confirm("Does that machine show the same digits?", abort=True)
+
+
+@device.command()
+@as_json
+@pass_place
+def ls(place: Place, as_json: bool) -> None:
+    """List devices and their workspaces."""
+    rows = place.hub.get("v1", "devices")
+    if as_json:
+        render.emit_json(rows)
+        return
+    now = now_ms(SystemClock())
+    columns: tuple[render.Column, ...] = (
+        ("ID", lambda row: row["id"]),
+        ("NAME", lambda row: row["name"]),
+        ("STATE", lambda row: render.state(row["state"])),
+        ("LINK", lambda row: render.state("online" if row["online"] else "offline")),
+        ("SEEN", lambda row: render.age(row["seen_at_ms"], now)),
+        ("WORKSPACES", lambda row: ", ".join(room["path"] for room in row["workspaces"])),
+    )
+    render.emit_table(rows, columns, empty=f"No device yet. On one, run: execd pair {place.url()}")
+
+
+@device.command()
+@click.argument("wanted", metavar="ID")
+@as_json
+@pass_place
+def revoke(place: Place, wanted: str, as_json: bool) -> None:
+    """Take a device's right away; its link is cut, its commands end."""
+    done = place.hub.post("v1", "devices", wanted, "revoke")
+    if as_json:
+        render.emit_json(done)
+    else:
+        click.echo(f"Revoked {done['device']}.")

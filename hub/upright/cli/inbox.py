@@ -1,0 +1,89 @@
+"""``upright inbox`` and ``upright show``: what came in, and anything by its id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from upright.cli import render
+from upright.cli.options import as_json
+from upright.cli.place import Place, pass_place
+from upright.cli.why import emit_why
+from upright.engine.clock import SystemClock, now_ms
+
+
+def _columns() -> tuple[render.Column, ...]:
+    now = now_ms(SystemClock())
+    return (
+        ("ID", lambda row: row["id"]),
+        ("AGE", lambda row: render.age(row["received_at_ms"], now)),
+        ("WHAT BECAME OF IT", lambda row: render.state(row["disposition"])),
+        ("SOURCE", lambda row: row["source"]),
+        ("KIND", lambda row: row["kind"]),
+        ("TITLE", lambda row: row["title"] or row["thread_title"]),
+        ("REASON", lambda row: row["reason"]),
+    )
+
+
+@click.command()
+@click.option("--limit", default=30, show_default=True, help="How many.")
+@click.option("--disposition", help="Only these: ignored, joined, started, woke, held.")
+@click.option("--why", "why_id", metavar="ID", help="Show this one's path instead.")
+@click.option("--watch", is_flag=True, help="Go on with what comes in.")
+@as_json
+@pass_place
+def inbox(
+    place: Place,
+    *,
+    limit: int,
+    disposition: str | None,
+    why_id: str | None,
+    watch: bool,
+    as_json: bool,
+) -> None:
+    """List triggers, the newest last, and what became of each."""
+    if why_id:
+        emit_why(place.hub.get("v1", "why", why_id), as_json=as_json)
+        return
+    rows = place.hub.get("v1", "inbox", limit=limit, disposition=disposition)[::-1]
+    if as_json and not watch:
+        render.emit_json(rows)
+        return
+    _emit(rows, as_json=as_json)
+    if watch:
+        _watch(place, rows[-1]["seq"] if rows else 0, disposition, as_json=as_json)
+
+
+def _emit(rows: list[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        for row in rows:
+            render.emit_line(row)
+    else:
+        render.emit_table(rows, _columns(), empty="Nothing came in yet.")
+
+
+def _watch(place: Place, last: int, disposition: str | None, *, as_json: bool) -> None:
+    """Print what comes in. The stream only says that there is something; the rows say what."""
+    for event in place.hub.events():
+        if event.stop != "intake.accepted":
+            continue
+        newest = place.hub.get("v1", "inbox", limit=500, disposition=disposition)
+        rows = [row for row in newest[::-1] if row["seq"] > last]
+        if rows:
+            _emit(rows, as_json=as_json)
+            last = rows[-1]["seq"]
+
+
+@click.command()
+@click.argument("wanted", metavar="ID")
+@as_json
+@pass_place
+def show(place: Place, wanted: str, as_json: bool) -> None:
+    """Show whatever has this ID; any unique beginning will do."""
+    found = place.hub.get("v1", "show", wanted)
+    if as_json:
+        render.emit_json(found)
+        return
+    click.echo(click.style(found["kind"], bold=True))
+    render.emit_fields(found["it"])
