@@ -1,0 +1,174 @@
+"""``upright demo``: sets everything up, plays the story, checks it, and cleans up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import click
+
+from upright.cli.demo import project as repository
+from upright.cli.demo.checks import Verdict, judge
+from upright.cli.demo.children import Children, DemoError
+from upright.cli.demo.project import draw, new_seed
+from upright.cli.demo.speaker import Speaker
+from upright.cli.demo.stage import PYTHON, Plan, Sabotage, Stage, listed, set_up
+from upright.cli.demo.story import Patience, Scene, play
+from upright.engine.clock import SystemClock
+from upright.settings.load import environment
+
+SCRIPTED: Final = Patience(fix_s=40.0, end_s=12.0)
+REAL: Final = Patience(fix_s=1200.0, end_s=300.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What was asked for on the command line."""
+
+    seed: int
+    keep: bool
+    as_json: bool
+    sabotage: Sabotage | None
+
+
+@click.command()
+@click.option("--seed", type=click.IntRange(min=0), help="Draw this run again.")
+@click.option("--keep", is_flag=True, help="Leave everything running, and say where.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.option(
+    "--sabotage",
+    type=click.Choice([one.value for one in Sabotage]),
+    help="Break it on purpose: the demo must notice.",
+)
+def demo(seed: int | None, keep: bool, as_json: bool, sabotage: str | None) -> None:
+    """Watch a red CI run turn green, all on this machine."""
+    wish = Wish(
+        seed=new_seed() if seed is None else seed,
+        keep=keep,
+        as_json=as_json,
+        sabotage=Sabotage(sabotage) if sabotage else None,
+    )
+    folder = Path(tempfile.mkdtemp(prefix="upright-demo-")).resolve()
+    (folder / "logs").mkdir()
+    result = asyncio.run(_run(wish, environment(), folder))
+    if as_json:
+        click.echo(json.dumps(result, ensure_ascii=False))
+    if not result["ok"]:
+        raise click.exceptions.Exit(1)
+
+
+async def _run(wish: Wish, env: Mapping[str, str], folder: Path) -> dict[str, Any]:
+    clock = SystemClock()
+    speaker = Speaker(clock, lambda line: click.echo(line, err=wish.as_json), clock.monotonic())
+    children = Children(folder / "logs", env, clock)
+    run = _Run(wish=wish, env=env, speaker=speaker, folder=folder, children=children)
+    try:
+        await run.play()
+    except (DemoError, TimeoutError) as error:
+        run.failures.append(str(error) or "something took too long")
+        speaker.step(f"gave up: {run.failures[-1]}")
+    finally:
+        await run.children.stop_all()
+    left = run.children.left()
+    speaker.check("no process is left", ok=not left, detail=", ".join(left))
+    run.failures.extend(f"a process is left: {name}" for name in left)
+    _clean_up(run)
+    return run.result()
+
+
+def _clean_up(run: _Run) -> None:
+    if run.failures:
+        run.speaker.say(f"FAILED (seed {run.wish.seed}): {'; '.join(run.failures)}")
+        run.speaker.say(f"The logs are in {run.folder / 'logs'}")
+        return
+    shutil.rmtree(run.folder)
+    run.speaker.say(f"DONE in {run.speaker.now_s():.1f} s (seed {run.wish.seed})")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """One run of the demo, and what came of it."""
+
+    wish: Wish
+    env: Mapping[str, str]
+    speaker: Speaker
+    folder: Path
+    children: Children
+    failures: list[str] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    why: str = ""
+
+    async def play(self) -> None:
+        """Set the stage, play the story, judge it, and show why it went so."""
+        drawn = draw(self.wish.seed)
+        self.speaker.step(f"seed {drawn.seed}: {drawn.bug.name} in {drawn.bug.path}")
+        stays_red = self.wish.sabotage is Sabotage.STAYS_RED
+        project = await asyncio.to_thread(repository.make, self.folder, drawn, stays_red=stays_red)
+        plan = Plan(
+            folder=self.folder,
+            project=project,
+            environment=self.env,
+            sabotage=self.wish.sabotage,
+        )
+        async with aiohttp.ClientSession() as session:
+            stage = await set_up(plan, self.children, session, self.speaker)
+            self.speaker.note("set_up")
+            scene = Scene(
+                stage=stage,
+                drawn=drawn,
+                project=project,
+                folder=self.folder,
+                speaker=self.speaker,
+                sabotage=self.wish.sabotage,
+                patience=REAL if plan.has_real_model else SCRIPTED,
+            )
+            await self._tell(scene)
+
+    async def _tell(self, scene: Scene) -> None:
+        outcome = await play(scene)
+        self.speaker.say("Checked from outside:")
+        self.verdicts = await judge(scene, outcome)
+        self.failures = [one.name for one in self.verdicts if not one.ok]
+        if outcome.gave_up:
+            self.failures.append(outcome.gave_up)
+        await self._explain(scene.stage)
+        if self.wish.keep:
+            await self._keep(scene.stage)
+
+    async def _explain(self, stage: Stage) -> None:
+        """Print the path of the trigger that began it, as `upright why` shows it."""
+        inbox = listed(await stage.hub.get("/v1/inbox?limit=100"))
+        started = [one["id"] for one in inbox if one["kind"] == "ci.failed"]
+        if started:
+            argv = [*PYTHON, "upright", "why", started[-1]]
+            self.why = await self.children.run(argv, env=stage.env, within_s=20.0)
+            self.speaker.say(self.why)
+
+    async def _keep(self, stage: Stage) -> None:
+        """Leave everything running until a signal comes."""
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        self.speaker.say(f"It runs on at {stage.hub.base}. For the command line:")
+        for name in ("UPRIGHT_HOME", "UPRIGHT_EXECD_HOME"):
+            self.speaker.say(f"  export {name}={stage.env[name]}")
+        self.speaker.say("Ctrl-C ends it.")
+        await stop.wait()
+
+    def result(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "ok": not self.failures,
+            "seed": self.wish.seed,
+            "failures": self.failures,
+            "checks": [asdict(one) for one in self.verdicts],
+            "times": {**self.speaker.times, "whole": round(self.speaker.now_s(), 3)},
+        }

@@ -1,0 +1,231 @@
+"""Stage: everything that the demo needs, started and joined by the real commands."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+
+from upright.cli.demo.children import Child, Children
+from upright.cli.demo.client import Web
+from upright.cli.demo.project import Project
+from upright.cli.demo.speaker import Speaker
+
+REPOSITORY: Final = "acme/ledger"
+MEMBER: Final = "dev"
+BOT: Final = "upright-bot"
+CI_APP: Final = "sandbox-ci"
+PAIR_S: Final = 30.0
+ONLINE_S: Final = 15.0
+MODEL_VARIABLES: Final = ("UPRIGHT_MODEL_URL", "OPENAI_API_KEY")
+PYTHON: Final = (sys.executable, "-m")
+
+
+class Sabotage(StrEnum):
+    """Ways to break the demo on purpose: each must make a check fail (tests of the demo)."""
+
+    RUN_DOES_NOTHING = "run-does-nothing"
+    STAYS_RED = "stays-red"
+    SUCCESS_DROPPED = "success-dropped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """The running parts, as the demo speaks to them. ``model`` is None with a real model."""
+
+    hub: Web
+    github: Web
+    model: Web | None
+    children: Children
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be set up, and where."""
+
+    folder: Path
+    project: Project
+    environment: Mapping[str, str]
+    sabotage: Sabotage | None
+
+    @property
+    def has_real_model(self) -> bool:
+        """Whether the environment names a model of the person's own."""
+        return any(self.environment.get(name) for name in MODEL_VARIABLES)
+
+
+CONFIG: Final = """\
+# Written by `upright demo`.
+trusted_bots = ["github:app:{ci_app}"]
+
+[hub]
+port = 0
+
+{model}
+[sources.github]
+connector = "github"
+secret = "env:DEMO_WEBHOOK_SECRET"
+token = "env:DEMO_GITHUB_TOKEN"
+bot_login = "{bot}"
+api_url = "{github}"
+
+[people.dev]
+kind = "member"
+ids = ["github:{member}"]
+
+[[rules]]
+name = "red CI is work"
+verdict = "explicit"
+sources = ["github"]
+kinds = ["ci.failed"]
+"""
+
+
+async def set_up(
+    plan: Plan, children: Children, session: aiohttp.ClientSession, speaker: Speaker
+) -> Stage:
+    """Start the model, GitHub's sandbox and the hub; pair a device by both command lines."""
+    token, secret = secrets.token_hex(16), secrets.token_hex(16)
+    env = {
+        "UPRIGHT_HOME": str(plan.folder / "hub"),
+        "UPRIGHT_EXECD_HOME": str(plan.folder / "execd"),
+        "DEMO_WEBHOOK_SECRET": secret,
+        "DEMO_GITHUB_TOKEN": token,
+    }
+    model = None if plan.has_real_model else await _model(plan, children, session)
+    github = await _github(plan, children, session, env)
+    _write_config(plan, github.base, model)
+    hub = await _hub(plan, children, session, env)
+    speaker.step(f"the hub listens on {hub.base}")
+    await github.post("/_sandbox/hooks", {"url": f"{hub.base}/hooks/github", "secret": secret})
+    stage = Stage(hub=hub, github=github, model=model, children=children, env=env)
+    await _device(plan, stage, speaker)
+    return stage
+
+
+async def _model(plan: Plan, children: Children, session: aiohttp.ClientSession) -> Web:
+    ready = plan.folder / "model.ready"
+    argv = [*PYTHON, "upright", "model", "serve", "--ready-file", str(ready)]
+    child = await children.start("model", argv, env={})
+    base = (await children.ready(child, ready)).strip()
+    return Web(session=session, base=base.removesuffix("/v1"))
+
+
+async def _github(
+    plan: Plan, children: Children, session: aiohttp.ClientSession, env: Mapping[str, str]
+) -> Web:
+    ready = plan.folder / "github.ready"
+    argv = [*PYTHON, "upright", "sandbox", "github", "--login", BOT, "--ready-file", str(ready)]
+    keys = ["--token", env["DEMO_GITHUB_TOKEN"], "--secret", env["DEMO_WEBHOOK_SECRET"]]
+    child = await children.start("github", [*argv, *keys], env={})
+    said = json.loads(await children.ready(child, ready))
+    return Web(session=session, base=said["url"])
+
+
+def _write_config(plan: Plan, github: str, model: Web | None) -> None:
+    section = ""
+    if model is not None:
+        section = f'[model]\nbase_url = "{model.base}/v1"\nname = "scripted"\n'
+    home = plan.folder / "hub"
+    home.mkdir(mode=0o700)
+    text = CONFIG.format(ci_app=CI_APP, bot=BOT, github=github, member=MEMBER, model=section)
+    (home / "upright.toml").write_text(text, encoding="utf-8")
+
+
+async def _hub(
+    plan: Plan, children: Children, session: aiohttp.ClientSession, env: Mapping[str, str]
+) -> Web:
+    await children.run([*PYTHON, "upright", "init"], env=env, within_s=30.0)
+    child = await children.start("hub", [*PYTHON, "upright", "serve"], env=env)
+    said = json.loads(await children.ready(child, plan.folder / "hub" / "hub.json"))
+    token = (plan.folder / "hub" / "api.token").read_text(encoding="ascii").strip()
+    return Web(session=session, base=said["url"], token=token)
+
+
+# ------------------------------------------------------------------ the device
+async def _device(plan: Plan, stage: Stage, speaker: Speaker) -> None:
+    home = plan.folder / "execd"
+    home.mkdir(mode=0o700)
+    env = {**stage.env, **_path(plan)}
+    execd = [*PYTHON, "upright_execd"]
+    run = stage.children.run
+    await run([*execd, "workspace", "add", str(plan.project.checkout)], env=env, within_s=20.0)
+    _allow(home)
+    pairing = [*execd, "pair", stage.hub.base, "--jsonl", "--key-file", str(home / "device.key")]
+    child = await stage.children.start("execd-pair", pairing, env=env)
+    code, digits = await _code(stage, child)
+    speaker.step(f"execd asks to be paired: code {code}, digits {digits}")
+    approve = [*PYTHON, "upright", "device", "approve", code, "--yes"]
+    await run(approve, env=stage.env, within_s=PAIR_S)
+    async with asyncio.timeout(PAIR_S):
+        await child.process.wait()
+    stage.children.forget(child)
+    await stage.children.start("execd", [*execd, "run"], env=env)
+    await _until_online(stage)
+    speaker.step(f"the device is paired and serves {plan.project.checkout.name}")
+
+
+def _allow(home: Path) -> None:
+    """Let commands run in listed workspaces without a question, as the owner would write it."""
+    settings = home / "execd.toml"
+    settings.write_text('mode = "allow"\n', encoding="utf-8")
+    settings.chmod(0o600)
+
+
+def _path(plan: Plan) -> dict[str, str]:
+    """Return the device's PATH; one sabotage puts programs there that do nothing."""
+    if plan.sabotage is not Sabotage.RUN_DOES_NOTHING:
+        return {}
+    idle = plan.folder / "idle"
+    idle.mkdir()
+    for name in ("git", "python3"):
+        program = idle / name
+        program.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+        program.chmod(0o755)
+    return {"PATH": f"{idle}:{plan.environment.get('PATH', '')}"}
+
+
+async def _code(stage: Stage, child: Child) -> tuple[str, str]:
+    """Read the code and the digits that `execd pair` shows."""
+    async with asyncio.timeout(PAIR_S):
+        while True:
+            said = [_json(line) for line in (await child.output()).splitlines()]
+            shown = next((one for one in said if "code" in one), None)
+            if shown is not None:
+                return str(shown["code"]), str(shown["digits"])
+            stage.children.check()
+            await stage.children.pause()
+
+
+def _json(line: str) -> dict[str, Any]:
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+async def _until_online(stage: Stage) -> None:
+    async with asyncio.timeout(ONLINE_S):
+        while True:
+            devices = await stage.hub.get("/v1/devices")
+            if any(one.get("online") and one.get("workspaces") for one in listed(devices)):
+                return
+            stage.children.check()
+            await stage.children.pause()
+
+
+def listed(answer: object) -> list[dict[str, Any]]:
+    """Return the rows of a list answer, whatever it is wrapped in."""
+    if isinstance(answer, dict):
+        return next((value for value in answer.values() if isinstance(value, list)), [])
+    return list(answer) if isinstance(answer, list) else []
