@@ -1,0 +1,356 @@
+"""The daemon's link and pairing over real sockets, against the hub's door behind aiohttp."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+from aiohttp import web
+
+from fixtures.eventually import eventually
+from fixtures.wire_world import CAPS, DEVICE_ID, HUB_ID, World, order
+from upright.devices.transport import GoneError, is_from_a_browser
+from upright.web.socket import DeviceSocket
+from upright_execd.address import HubAddress, read_address
+from upright_execd.link import HubLink, LinkParts, LinkState, LinkStatus, Me
+from upright_execd.pairing import PairingError, PairParts, Shown, pair
+from upright_execd.pinned import Pinned
+from upright_execd.redial import Intervals, LinkEnd
+from upright_wire.command import Stream
+from upright_wire.frames import SUBPROTOCOL, CloseCode, Facts
+
+QUICK = Intervals(
+    open_s=0.5,
+    handshake_s=2,
+    close_s=0.2,
+    first_redial_s=0.02,
+    most_redial_s=0.05,
+    not_approved_s=0.05,
+    look_s=0.05,
+)
+
+
+@dataclass
+class Server:
+    """A hub on a port of this machine."""
+
+    world: World
+    port: int = 0
+    requests: list[web.Request] = field(default_factory=list)
+    transports: list[DeviceSocket] = field(default_factory=list)
+
+    @property
+    def address(self) -> HubAddress:
+        return read_address(f"http://127.0.0.1:{self.port}")
+
+    async def device(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append(request)
+        if is_from_a_browser(request.headers):
+            raise web.HTTPForbidden
+        response = web.WebSocketResponse(protocols=[SUBPROTOCOL], max_msg_size=70 * 1024)
+        await response.prepare(request)
+        transport = DeviceSocket(response, request, GoneError)
+        self.transports.append(transport)
+        await self.world.door.serve(transport, remote=request.remote or "")
+        return response
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Server]:
+        app = web.Application()
+        app.router.add_get("/v1/device", self.device)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", self.port, reuse_address=True)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        self.world.hosts = self.world.door._parts.hosts  # the same set
+        self.hosts.add(self.address.host)
+        try:
+            yield self
+        finally:
+            self.world.links.close_all()
+            await runner.cleanup()
+
+    @property
+    def hosts(self) -> set[str]:
+        hosts = self.world.hosts
+        assert isinstance(hosts, set)
+        return hosts
+
+
+def a_server() -> Server:
+    return Server(world=World(hosts=set()))
+
+
+@dataclass
+class Daemon:
+    """A link as ``execd run`` keeps it."""
+
+    server: Server
+    seen: list[LinkStatus] = field(default_factory=list)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        world = self.server.world
+        world.intervals = QUICK
+        address = self.server.address
+        me = Me(
+            key=world.key,
+            pinned=Pinned(
+                url=address.url,
+                host=address.host,
+                hub_id=HUB_ID,
+                hub_key=world.identity.public_key,
+                device_id=DEVICE_ID,
+            ),
+            caps=CAPS,
+            boot_id="boot",
+            os_boot_id="os",
+        )
+        parts = LinkParts(
+            me=me,
+            commands=world.commands,
+            times=world.device_times(),
+            uniform=lambda low, high: (low + high) / 2,
+        )
+        self.link = HubLink(parts, self._note)
+
+    def _note(self, status: LinkStatus) -> None:
+        self.seen.append(status)
+        self.news.set()
+
+    async def until(self, true: Callable[[LinkStatus], bool]) -> LinkStatus:
+        """Wait for a status that is told from here on, or is now."""
+        async with asyncio.timeout(10):
+            while not true(self.link.status):
+                self.news.clear()
+                await self.news.wait()
+        return self.link.status
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[asyncio.Task[LinkEnd]]:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(self.link.run())
+            try:
+                yield task
+            finally:
+                task.cancel()
+
+
+def is_as_long(stored: bytearray, length: int) -> bool:
+    return len(stored) >= length
+
+
+def is_online(status: LinkStatus) -> bool:
+    return status.state is LinkState.ONLINE
+
+
+async def test_a_command_runs_over_a_real_socket_without_any_credential_in_the_request() -> None:
+    server = a_server()
+    world = server.world
+    world.dispatcher.orders = [order(stdin=b"input")]
+    world.dispatcher.stdin = {"jb_1": b"input"}
+    async with server.running(), Daemon(server).running():
+        await world.commands.until(
+            lambda: world.commands.starts and world.commands.held["jb_1"].has_all_stdin
+        )
+        world.commands.write("jb_1", b"output")
+        world.commands.end("jb_1")
+        await world.commands.until(lambda: world.commands.forgotten)
+    assert world.dispatcher.output["jb_1", Stream.STDOUT] == b"output"
+    (request,) = server.requests
+    assert request.path_qs == "/v1/device"
+    assert not {"Origin", "Authorization", "Cookie"} & set(request.headers)
+    assert "Sec-WebSocket-Extensions" not in request.headers
+
+
+async def test_ten_megabytes_arrive_whole_though_the_network_is_cut_again_and_again() -> None:
+    server = a_server()
+    world = server.world
+    world.dispatcher.orders = [order()]
+    written = b"".join(hashlib.sha256(bytes([n % 251])).digest() * 1024 for n in range(320))
+    async with server.running(), Daemon(server).running():
+        await world.commands.until(lambda: world.commands.starts)
+        world.commands.write("jb_1", written)
+        world.commands.end("jb_1")
+        stored = world.dispatcher.output["jb_1", Stream.STDOUT]
+        for megabyte in range(1, 6):
+            await world.dispatcher.until(partial(is_as_long, stored, megabyte << 20))
+            server.transports[-1].abort()
+        await world.commands.until(lambda: world.commands.forgotten)
+    assert hashlib.sha256(stored).digest() == hashlib.sha256(written).digest()
+    assert world.commands.starts == ["jb_1"]
+    assert len(server.transports) >= 5
+
+
+async def test_a_hub_that_goes_and_comes_back_is_found_again() -> None:
+    server = a_server()
+    async with server.running():
+        daemon = Daemon(server)
+        async with daemon.running():
+            await daemon.until(is_online)
+            server.world.links.close_all()
+            down = await daemon.until(lambda status: not is_online(status))
+            await daemon.until(is_online)
+    assert "1012" in next(status.reason for status in daemon.seen if status.reason)
+    assert down.state is not LinkState.REVOKED
+
+
+async def test_a_port_that_nobody_listens_on_is_said_and_tried_again() -> None:
+    server = a_server()
+    async with server.running():
+        pass
+    daemon = Daemon(server)
+    async with daemon.running():
+        status = await daemon.until(lambda status: bool(status.reason))
+        assert server.address.host in status.reason
+        async with server.running():
+            await daemon.until(is_online)
+
+
+async def test_a_revoked_device_stops_dialling() -> None:
+    server = a_server()
+    async with server.running():
+        daemon = Daemon(server)
+        async with daemon.running() as running:
+            await daemon.until(is_online)
+            server.world.roster.revoke(DEVICE_ID)
+            server.world.links.revoke(DEVICE_ID)
+            end = await running
+    assert end.code == CloseCode.REVOKED
+    assert daemon.link.status.state is LinkState.REVOKED
+
+
+@asynccontextmanager
+async def answering(handler: Callable[[web.Request], object]) -> AsyncIterator[Server]:
+    """Be something else than a hub on a port."""
+    server = a_server()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        server.requests.append(request)
+        found = handler(request)
+        assert isinstance(found, web.StreamResponse)
+        if isinstance(found, web.WebSocketResponse):
+            await found.prepare(request)
+        return found
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server.port = runner.addresses[0][1]
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("handler", "said"),
+    [
+        (lambda _: web.Response(status=404), "404"),
+        (lambda _: web.Response(status=401), "401"),
+        (lambda _: web.Response(status=302, headers={"Location": "/elsewhere"}), "302"),
+        (lambda _: web.WebSocketResponse(), SUBPROTOCOL),
+    ],
+    ids=["not found", "unauthorized", "redirect", "another protocol"],
+)
+async def test_what_is_no_hub_is_said_and_never_followed(
+    handler: Callable[[web.Request], object], said: str
+) -> None:
+    async with answering(handler) as server:
+        daemon = Daemon(server)
+        async with daemon.running():
+            status = await daemon.until(lambda status: bool(status.reason))
+    assert said in status.reason
+    assert {request.path for request in server.requests} == {"/v1/device"}
+
+
+async def test_a_server_that_accepts_and_says_nothing_is_given_up() -> None:
+    opened = []
+
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened.append(writer)
+
+    silent = await asyncio.start_server(hold, "127.0.0.1", 0)
+    async with silent:
+        server = a_server()
+        server.port = silent.sockets[0].getsockname()[1]
+        daemon = Daemon(server)
+        async with daemon.running():
+            status = await daemon.until(lambda status: bool(status.reason))
+        for writer in opened:
+            writer.transport.abort()
+    assert "does not answer" in status.reason
+
+
+# ------------------------------------------------------------------ pairing
+def pair_parts(server: Server, show: Callable[[Shown], None]) -> PairParts:
+    world = server.world
+    world.intervals = QUICK
+    return PairParts(
+        address=server.address,
+        key=world.key,
+        caps=CAPS,
+        facts=Facts(hostname="box", system="Linux", user="ann", version="0.1.0"),
+        times=world.device_times(),
+        uniform=lambda low, high: low,
+        show=show,
+    )
+
+
+@pytest.mark.parametrize("cuts", [0, 2])
+async def test_a_machine_is_paired_also_when_the_socket_breaks_meanwhile(cuts: int) -> None:
+    server = a_server()
+    world, shown = server.world, asyncio.Queue[Shown]()
+    world.roster.devices.clear()
+    async with server.running(), asyncio.TaskGroup() as group:
+        task = group.create_task(pair(pair_parts(server, shown.put_nowait)))
+        seen = await shown.get()
+        for _ in range(cuts):
+            count = len(server.transports)
+            server.transports[-1].abort()
+            await eventually(partial(has_more_than, server.transports, count))
+        request = await world.pairings.look(seen.code)
+        assert request.digits == seen.digits
+        approval = await world.pairings.approve(request, by="ann")
+        hub = await task
+    assert shown.empty()
+    assert (hub.hub_id, hub.device_id) == (HUB_ID, approval.device_id)
+    assert hub.hub_key == world.identity.public_key
+    assert (hub.url, hub.host) == (server.address.url, server.address.host)
+
+
+async def test_a_denied_machine_is_told_so() -> None:
+    server = a_server()
+    world, shown = server.world, asyncio.Queue[Shown]()
+    async with server.running(), asyncio.TaskGroup() as group:
+        task = group.create_task(outcome(pair_parts(server, shown.put_nowait)))
+        request = await world.pairings.look((await shown.get()).code)
+        await world.pairings.deny(request.id, by="ann")
+        error = await task
+    assert "denied" in str(error)
+
+
+async def test_a_hub_that_can_not_be_reached_ends_the_pairing_at_once() -> None:
+    server = a_server()
+    async with server.running():
+        pass
+    error = await outcome(pair_parts(server, lambda _: None))
+    assert server.address.host in str(error)
+
+
+def has_more_than(items: list[DeviceSocket], count: int) -> bool:
+    return len(items) > count
+
+
+async def outcome(parts: PairParts) -> PairingError:
+    with pytest.raises(PairingError) as caught:
+        await pair(parts)
+    return caught.value
