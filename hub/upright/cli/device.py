@@ -46,13 +46,15 @@ def pairings(place: Place, as_json: bool) -> None:
 @device.command()
 @click.argument("code")
 @click.option("--digits", help="The six digits that the machine shows; without, you compare them.")
+@click.option("--yes", is_flag=True, help="You have compared the digits already.")
 @as_json
 @pass_place
-def approve(place: Place, code: str, digits: str | None, as_json: bool) -> None:
+def approve(place: Place, *, code: str, digits: str | None, yes: bool, as_json: bool) -> None:
     """Pair the machine that shows CODE, if the digits are the same on both sides."""
     shown = place.hub.get("v1", "pairings", code)
     if digits is None:
-        _compare(shown)
+        if not yes:
+            _compare(shown)
     elif "".join(digits.split()) != "".join(str(shown["digits"]).split()):
         said = "the digits differ: somebody stands between the two machines; nothing was approved"
         raise CliError(said, Exit.REFUSED)
@@ -66,7 +68,7 @@ def approve(place: Place, code: str, digits: str | None, as_json: bool) -> None:
 def _compare(shown: Mapping[str, Any]) -> None:
     """Let a person compare; without one, refuse."""
     if not sys.stdin.isatty():
-        raise CliError("nobody is here to compare the digits; give --digits", Exit.USAGE)
+        raise CliError("nobody is here to compare the digits; give --digits, or --yes", Exit.USAGE)
     for name in ("hostname", "user", "system", "remote", "host", "version"):
         click.echo(f"{name:>9}: {render.safe(shown[name])}")
     click.echo(f"{'may':>9}: {', '.join(render.safe(cap) for cap in shown['caps'])}")

@@ -18,7 +18,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "init": ("upright.cli.init:init", "Write a commented upright.toml, a database and keys."),
     "up": ("upright.cli.serve:up", "Set up what is missing, serve, and say how to pair."),
     "serve": ("upright.cli.serve:serve", "Run the hub until SIGTERM."),
-    "demo": ("upright.cli.demo.command:demo", "Watch a red CI run turn green, all on this machine."),
+    "demo": (
+        "upright.cli.demo.command:demo",
+        "Watch a red CI run turn green, all on this machine.",
+    ),
     "inbox": ("upright.cli.inbox:inbox", "List triggers, and what became of each."),
     "show": ("upright.cli.inbox:show", "Show whatever has this id."),
     "why": ("upright.cli.why:why", "Show a trigger's whole path, with times and cost."),

@@ -106,14 +106,29 @@ def open_connectors(
     return Connectors(lives, failed, parts)
 
 
+def problems(
+    sources: Mapping[str, SourceSection], plugins: Iterable[Listed], *, file: str
+) -> dict[str, str]:
+    """Say what keeps each source from being loaded; empty when nothing does. Starts nothing."""
+    loaded = Door().connectors(plugins, {source.connector for source in sources.values()})
+    read = {name: _settings(name, source, loaded, file=file) for name, source in sources.items()}
+    return {name: problem for name, (_, problem) in read.items() if problem}
+
+
 def _life(
     name: str, source: SourceSection, loaded: Loaded, parts: LifeParts, *, file: str
 ) -> Life | str:
+    settings, problem = _settings(name, source, loaded, file=file)
+    return problem or Life(name, loaded.types[source.connector], settings, parts)
+
+
+def _settings(name: str, source: SourceSection, loaded: Loaded, *, file: str) -> tuple[object, str]:
+    """Read a source's own keys: (settings, "") or (None, what is wrong)."""
     offered = loaded.types.get(source.connector)
     if offered is None:
-        return loaded.failures[source.connector]
+        return None, loaded.failures[source.connector]
+    place = Place(key=f"sources.{name}", origin=file)
     try:
-        settings = parse(offered.settings, source.keys, Place(key=f"sources.{name}", origin=file))
+        return parse(offered.settings, source.keys, place), ""
     except SettingsError as error:
-        return str(error)
-    return Life(name, offered, settings, parts)
+        return None, str(error)

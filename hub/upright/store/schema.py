@@ -5,6 +5,7 @@ Nothing here runs by itself: opening a store only checks. Each function blocks: 
 
 from __future__ import annotations
 
+import sqlite3
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -57,6 +58,11 @@ def current(path: Path) -> str | None:
         raise StoreUnavailableError(str(path), str(error.orig)) from error
     finally:
         engine.dispose()
+
+
+def sqlite_version() -> tuple[int, int, int]:
+    """Return the version of the SQLite library that this Python has."""
+    return sqlite3.sqlite_version_info
 
 
 def check(path: Path) -> None:

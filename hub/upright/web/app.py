@@ -44,6 +44,7 @@ def routes() -> Iterable[web.RouteDef]:
         get("/v1/sources", reads.sources),
         post("/v1/sources/{name}/retry", commands.retry),
         get("/v1/costs", reads.spent),
+        get("/v1/stalled", reads.stalled),
         get("/healthz", health.alive),
         get("/readyz", health.ready),
         get("/metrics", health.metrics),

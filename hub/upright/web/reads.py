@@ -10,7 +10,7 @@ from aiohttp import web
 
 from upright.core.trigger import Disposition
 from upright.core.work import TERMINAL, WorkState
-from upright.store import costs, views, views_why, views_work
+from upright.store import costs, oracle, views, views_why, views_work
 from upright.store.resolve import Resolved, resolve, row
 from upright.web.bodies import number
 from upright.web.plain import answer
@@ -95,6 +95,11 @@ async def spent(request: web.Request) -> web.Response:
     """Add up the ledger; ``?since=`` epoch milliseconds."""
     since_ms = number(request, "since", 0)
     return await _read(request, lambda c: costs.costs(c, since_ms))
+
+
+async def stalled(request: web.Request) -> web.Response:
+    """List unfinished work that nothing will ever wake: always empty, or it is our bug (B11.8)."""
+    return await _read(request, lambda c: [*oracle.stalled(c), *oracle.unheard(c)])
 
 
 async def status(request: web.Request) -> web.Response:

@@ -1,0 +1,233 @@
+"""Findings: what ``upright doctor`` looks at, and how each thing is set right."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import stat
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from importlib.metadata import distributions
+from typing import Any, Final
+
+from upright.api import SecretRef
+from upright.cli.client import AnsweredError, UnreachableError
+from upright.cli.place import Place
+from upright.plugin.connectors import problems
+from upright.plugin.manifest import installed, listed
+from upright.settings.errors import SecretMissingError
+from upright.settings.secrets import Secrets
+from upright.store import oracle, schema
+from upright.store.database import Store
+from upright.store.errors import StoreError
+
+MODEL_TIMEOUT_S: Final = 5.0
+WAL_RACE: Final = ((3, 7, 0), (3, 51, 3))  # from, and the first that is sound
+
+
+class Verdict(StrEnum):
+    """How bad it is."""
+
+    OK = "ok"
+    NOTE = "note"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One check's result; ``fix`` is a line that can be copied, where there is one."""
+
+    id: str
+    verdict: Verdict
+    said: str
+    fix: str = ""
+
+
+def ok(name: str, said: str) -> Finding:
+    """Say that something is as it should be."""
+    return Finding(id=name, verdict=Verdict.OK, said=said)
+
+
+def note(name: str, said: str, fix: str = "") -> Finding:
+    """Say what a person should know."""
+    return Finding(id=name, verdict=Verdict.NOTE, said=said, fix=fix)
+
+
+def failed(name: str, said: str, fix: str = "") -> Finding:
+    """Say what must be set right."""
+    return Finding(id=name, verdict=Verdict.FAILED, said=said, fix=fix)
+
+
+# ------------------------------------------------------------------ this machine
+def installation(_place: Place) -> Iterator[Finding]:
+    """Upright and upright-execd share files: with both, removing one breaks the other."""
+    ours = {"upright", "upright-execd"}
+    found = ours & {str(each.metadata["Name"]).lower() for each in distributions()}
+    if found == ours:
+        said = "upright and upright-execd are both installed here, and upright has execd already"
+        yield failed("install", said, "pip uninstall upright-execd upright && pip install upright")
+
+
+def sqlite(_place: Place) -> Iterator[Finding]:
+    """Remark on the library's WAL-reset race, which needs two writers."""
+    version = schema.sqlite_version()
+    said = f"SQLite {'.'.join(map(str, version))}"
+    if WAL_RACE[0] <= version < WAL_RACE[1]:
+        said += ": two writers could corrupt a file; Upright has one, so let no other program write"
+        yield note("sqlite", said)
+    else:
+        yield ok("sqlite", said)
+
+
+def database(place: Place) -> Iterator[Finding]:
+    """Look at the revision."""
+    path = place.settings.database_path
+    try:
+        schema.check(path)
+    except StoreError as error:
+        yield failed("database", str(error), str(getattr(error, "command", "")))
+    else:
+        yield ok("database", f"{path} is at revision {schema.head()}")
+
+
+def token(place: Place) -> Iterator[Finding]:
+    """See that nobody else can read the API's token, or the hub's key."""
+    for name, path in (("token", place.home.token), ("key", place.home.hub_key)):
+        if not path.exists():
+            yield failed(name, f"{path} is missing", "upright init")
+        elif stat.S_IMODE(path.stat().st_mode) & 0o077:
+            yield failed(name, f"others may read {path}", f"chmod 600 {path}")
+        else:
+            yield ok(name, f"{path} is yours alone")
+
+
+def plugins(place: Place) -> Iterator[Finding]:
+    """Read every manifest, and every source's keys."""
+    known = listed(installed())
+    for plugin in known:
+        if plugin.manifest is None:
+            yield failed(f"plugin {plugin.entry.name}", plugin.problem)
+        else:
+            yield ok(f"plugin {plugin.entry.name}", plugin.manifest.summary)
+    settings = place.settings
+    wrong = problems(settings.sources, known, file=str(settings.file))
+    for name in settings.sources:
+        if name in wrong:
+            yield failed(f"source {name}", wrong[name])
+
+
+# ------------------------------------------------------------------ the model
+def model(place: Place) -> Iterator[Finding]:
+    """Ask the model's endpoint which models it has; that costs nothing."""
+    section = place.settings.model
+    if not section.configured:
+        said = "none: candidates and requests are held for you"
+        yield note("model", said, "set [model] base_url and name, or UPRIGHT_MODEL_URL")
+        return
+    try:
+        status = _ask(f"{section.base_url.rstrip('/')}/models", _key(place, section.api_key))
+    except (OSError, http.client.HTTPException, SecretMissingError, ValueError) as error:
+        yield failed("model", f"{section.base_url}: {error}")
+        return
+    if status in {401, 403}:
+        yield failed("model", f"{section.base_url} refuses the key ({status})")
+    else:
+        said = f"{section.base_url} answers ({status}); roles ask for {_models(place)}"
+        yield ok("model", said)
+
+
+def _models(place: Place) -> str:
+    section = place.settings.model
+    return ", ".join(
+        dict.fromkeys(name for name in (*section.names().values(), section.name) if name)
+    )
+
+
+def _key(place: Place, reference: SecretRef | None) -> str:
+    if reference is None:
+        return ""
+    return Secrets(place.env, place.settings.home).resolve(reference).reveal()
+
+
+def _ask(url: str, key: str) -> int:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310  # settings allow http and https only
+    try:
+        with urllib.request.urlopen(request, timeout=MODEL_TIMEOUT_S) as response:  # noqa: S310  # the same
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+# ------------------------------------------------------------------ the running hub
+def hub(place: Place) -> Iterator[Finding]:
+    """Look at the hub, its sources, its devices and its work; without it, at the work alone."""
+    try:
+        status = place.hub.get("v1", "status")
+    except UnreachableError as error:
+        yield note("hub", str(error))
+        yield from _stalled_at_rest(place)
+        return
+    except AnsweredError as error:
+        yield failed("hub", str(error))
+        return
+    yield ok("hub", f"{place.url()} answers, version {status.get('version')}")
+    yield from _sources(place)
+    yield from _devices(place)
+    yield from _stalled(place.hub.get("v1", "stalled"))
+
+
+def _sources(place: Place) -> Iterator[Finding]:
+    for row in place.hub.get("v1", "sources"):
+        name, said = f"source {row['name']}", f"{row['state']} {row['reason']}".strip()
+        if row["state"] in {"ready", "loading"}:
+            yield ok(name, said)
+        else:
+            yield failed(name, said, f"upright source retry {row['name']}")
+
+
+def _devices(place: Place) -> Iterator[Finding]:
+    devices = place.hub.get("v1", "devices")
+    if not devices:
+        yield note("devices", "none is paired", f"execd pair {place.url()}")
+    for row in devices:
+        rooms = ", ".join(room["path"] for room in row["workspaces"]) or "no workspace"
+        link = "online" if row["online"] else "offline"
+        yield ok(f"device {row['name']}", f"{row['state']}, {link}: {rooms}")
+
+
+def _stalled(rows: list[dict[str, Any]]) -> Iterator[Finding]:
+    if not rows:
+        yield ok("work", "nothing sleeps for ever")
+    for row in rows:
+        yield failed(
+            f"work {row['id']}", f"{row['state']}, and nothing will wake it: {row['missing']}"
+        )
+
+
+def _stalled_at_rest(place: Place) -> Iterator[Finding]:
+    """Open the database, which only works while no hub has it."""
+    try:
+        store = Store.open(place.settings.database_path)
+    except StoreError:
+        return  # the check of the database has said why
+    try:
+        found = asyncio.run(store.read(lambda c: [*oracle.stalled(c), *oracle.unheard(c)]))
+    finally:
+        asyncio.run(store.close())
+    yield from _stalled([asdict(each) for each in found])
+
+
+CHECKS: Final[tuple[Callable[[Place], Iterator[Finding]], ...]] = (
+    installation,
+    sqlite,
+    database,
+    token,
+    plugins,
+    model,
+    hub,
+)

@@ -1,0 +1,107 @@
+"""``upright serve`` and ``upright up``: the hub as a process; SIGTERM drains it."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import click
+
+from upright import logs
+from upright.cli.errors import CliError, Exit
+from upright.cli.init import make_home
+from upright.cli.place import Place, pass_place
+from upright.settings.home import write_private
+from upright.settings.shape import LogFormat
+
+_host = click.option("--host", help="Where to listen (default: the configuration's).")
+_port = click.option("--port", type=click.IntRange(0, 65_535), help="0 takes a free one.")
+_log_format = click.option(
+    "--log-format", type=click.Choice([each.value for each in LogFormat]), help="How logs look."
+)
+_ready_file = click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Gets the hub's address once it listens.",
+)
+
+
+@click.command()
+@_host
+@_port
+@_log_format
+@_ready_file
+@pass_place
+def serve(
+    place: Place,
+    *,
+    host: str | None,
+    port: int | None,
+    log_format: str | None,
+    ready_file: Path | None,
+) -> None:
+    """Run the hub until SIGTERM or Ctrl-C; what runs then reaches a safe point first."""
+    _take_flags(place, host, port, log_format)
+    _run(place, ready_file)
+
+
+@click.command()
+@_host
+@_port
+@_log_format
+@_ready_file
+@pass_place
+def up(
+    place: Place,
+    *,
+    host: str | None,
+    port: int | None,
+    log_format: str | None,
+    ready_file: Path | None,
+) -> None:
+    """Set up what is missing, serve, and say how to pair a machine."""
+    _take_flags(place, host, port, log_format)
+    for made in make_home(place):
+        click.echo(f"made {made}", err=True)
+    _run(place, ready_file, greet=True)
+
+
+def _take_flags(place: Place, host: str | None, port: int | None, log_format: str | None) -> None:
+    place.flags.update({"hub.host": host, "hub.port": port, "logs.format": log_format})
+
+
+def _run(place: Place, ready_file: Path | None, *, greet: bool = False) -> None:
+    from upright.compose.serve import serve as run_hub  # noqa: PLC0415  # a wrong setting is said before all the weight
+
+    settings = place.settings
+
+    def ready(url: str) -> None:
+        if ready_file is not None:
+            write_private(ready_file, url.encode())
+        if greet:
+            _greet(place, url)
+
+    logs.set_up(level=settings.logs.level, style=settings.logs.format)
+    try:
+        run_hub(settings, place.env, ready=ready)
+    except OSError as error:
+        if error.errno not in {errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES}:
+            raise
+        where = f"{settings.hub.host}:{settings.hub.port}"
+        said = f"can't listen on {where}: {error.strerror}; choose another hub.port or --port"
+        raise CliError(said, Exit.FAILED) from error
+
+
+def _greet(place: Place, url: str) -> None:
+    settings = place.settings
+    model = settings.model.base_url or "none: what needs one is held for you (set [model])"
+    named = ", ".join(settings.sources) or f"none yet: name one in {settings.file}"
+    for line in (
+        f"Upright serves at {url}",
+        f"  model    {model}",
+        f"  sources  {named}",
+        f"  device   on the machine that has the code: execd pair {url}",
+        "           then here: upright device approve CODE",
+        "  look     upright inbox --watch",
+    ):
+        click.echo(line, err=True)

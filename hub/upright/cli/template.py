@@ -1,0 +1,93 @@
+"""Template: the ``upright.toml`` that ``upright init`` writes; every key stands there, with a word.
+
+A line that begins with ``#`` and no space is a setting that is switched off; its value is the
+default, where there is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Final
+
+from upright.settings.shape import Limits
+
+_HEAD: Final = """\
+# Upright's configuration. Flags win over the environment (UPRIGHT_HUB_PORT=…), that over this file.
+# `upright doctor` shows each value and where it came from.
+# Secrets are references: "keyring:NAME" (upright secret set NAME), "env:NAME" or "file:PATH".
+
+# Bots that may bring something at all, as "source:id"; others are ignored.
+#bots = ["github:dependabot[bot]"]
+# Bots that count as members: your own CI, say. What they bring may start work.
+#trusted_bots = ["github:app:15368"]
+
+[hub]
+# Where the hub listens. Behind a proxy that ends TLS, this stays loopback.
+#host = "127.0.0.1"
+#port = 8765
+# How providers and devices reach it from outside.
+#public_url = "https://hub.example.org"
+#name = "upright"
+# Where it keeps its files; below UPRIGHT_HOME when it isn't absolute.
+#state_dir = "."
+
+[database]
+# Below the state folder when it isn't absolute.
+#path = "upright.db"
+
+# An OpenAI-compatible endpoint. Without one the hub still takes triggers in, and holds them.
+# OPENAI_API_KEY alone means OpenAI's own; UPRIGHT_MODEL_URL names another.
+[model]
+#base_url = "http://127.0.0.1:11434/v1"
+#name = "a-model"
+#api_key = "keyring:model"
+# Bounds of one call, in seconds: to the first byte, between two, in all; and how often it is tried.
+#first_byte_s = 300.0
+#idle_s = 120.0
+#whole_s = 1800.0
+#tries = 4
+
+# Another model for one role.
+#[model.router]
+#name = "a-small-model"
+#[model.worker]
+#name = "a-strong-model"
+
+[logs]
+# debug, info, warning or error; auto is for people on a terminal, JSON lines elsewhere.
+#level = "info"
+#format = "auto"
+
+# A source: its connector, what it may bring (explicit_only, candidates, off), and the kind's keys.
+# Its webhooks go to https://YOUR-HUB/hooks/NAME.
+#[sources.github]
+#connector = "github"
+#mode = "candidates"
+#secret = "keyring:github-webhook"
+#token = "keyring:github-token"
+#bot_login = "my-bot"
+#repositories = ["acme/app"]
+
+# Who people are: operator, member or contact. A stranger's words are never instructions.
+#[people.ada]
+#kind = "operator"
+#ids = ["github:1815"]
+
+# Rules judge triggers, first match first: explicit, candidate or ignore. What isn't given matches
+# anything: sources, kinds, scopes, actor_kinds, actors, addresses, facts, text, listed_bots.
+#[[rules]]
+#name = "red CI on main is work"
+#verdict = "explicit"
+#kinds = ["ci.failed"]
+#scopes = ["acme/*"]
+#facts = { branch = "main" }
+
+[limits]
+# Seconds, bytes and counts; the defaults are meant to be left alone.
+"""
+
+
+def template() -> str:
+    """Return the whole file."""
+    limits = "".join(f"#{each.name} = {each.default}\n" for each in fields(Limits))
+    return _HEAD + limits
