@@ -180,6 +180,7 @@ class Conversation:
             frame = await self._next_frame()
             if frame is not None:
                 await self._send(frame)
+                await asyncio.sleep(0)  # a send that is not held up does not let the reader in
             elif not self._wake.is_set():
                 await self._wake.wait()
 

@@ -239,6 +239,7 @@ class DeviceLink:
             try:
                 async with asyncio.timeout(self._times.dead_s):
                     await self._transport.send(frame)
+                    await asyncio.sleep(0)  # a send that is not held up lets nobody else in
             except TimeoutError as error:
                 raise GoneError from error
 
