@@ -7,7 +7,7 @@ import logging
 from asyncio import TaskGroup
 from typing import Final
 
-from upright_execd import announce
+from upright_execd import announce, record
 from upright_execd.command import FENCE, Command, Input
 from upright_execd.house import House
 from upright_execd.intake import Intake
@@ -196,20 +196,8 @@ class LocalCommands:
 
     async def _end(self, command: Command, outcome: Outcome) -> None:
         """End a command that no shim has."""
-        folder = self._spool.folder(command.command_id)
         receipt = _receipt(command, outcome)
-        try:
-            await asyncio.to_thread(folder.write_receipt, receipt)
-        except OSError as error:
-            # The hub is told all the same; only a repeat after a crash would not be recognised.
-            log.error("receipt.unwritten", extra={"command": command.command_id, "why": str(error)})  # noqa: TRY400  # the path says it all
-        await asyncio.to_thread(
-            self._house.audit.write,
-            "command.final",
-            command=command.command_id,
-            ending=outcome.ending,
-            text=outcome.text,
-        )
+        await asyncio.to_thread(record.write_receipt, self._house, receipt)
         command.apply(End(outcome=outcome))
         self._changed(command)
 

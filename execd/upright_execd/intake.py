@@ -14,6 +14,7 @@ from upright_execd.consent import Question
 from upright_execd.house import House
 from upright_execd.launch import Launch, launch
 from upright_execd.rules import Decision, Place, Rule, Verdict, decide
+from upright_execd.settings import Mode
 from upright_execd.spool.accepted import Accepted
 from upright_execd.spool.outcome import unstarted
 from upright_execd.workspace import Held
@@ -39,9 +40,11 @@ class Intake:
 
         Cancelling doesn't leave half a start: what the hub gives up is withdrawn instead.
         """
-        workspaces = self._house.rules().workspaces
+        rules = self._house.rules()
+        if rules.settings.mode is Mode.OFF:  # before anything is looked at: not even what exists
+            return unstarted(Ending.DENIED, text=Rule.MODE_OFF)
         try:
-            held = await asyncio.to_thread(workspace.hold, order.spec.cwd, workspaces)
+            held = await asyncio.to_thread(workspace.hold, order.spec.cwd, rules.workspaces)
         except OSError as error:
             return _failed(error)
         try:

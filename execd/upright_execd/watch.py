@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from upright_execd import record
 from upright_execd.command import Command
 from upright_execd.house import House
 from upright_execd.paths import PRIVATE_FILE
@@ -110,15 +111,9 @@ class Watch:
             receipt = Receipt(
                 command_id=accepted.command_id, digest=accepted.digest, outcome=outcome
             )
-            folder.write_receipt(receipt)
-        if outcome is not None:
-            self._house.audit.write(
-                "command.final",
-                command=accepted.command_id,
-                ending=outcome.ending,
-                number=outcome.number,
-                text=outcome.text,
-            )
+            record.write_receipt(self._house, receipt)
+        elif outcome is not None:
+            record.note_end(self._house, accepted.command_id, outcome)
         return marks, outcome
 
     def _reap(self) -> None:

@@ -124,7 +124,7 @@ def hold(cwd: str, workspaces: Sequence[Workspace]) -> Held:
     try:
         chain = frozenset(_identities_upward(handle))
         found = (w for w in workspaces if not chain.isdisjoint(_roots(w)))
-        return Held(handle=handle, path=Path(cwd).resolve(), workspace=next(found, None))
+        return Held(handle=handle, path=_path_of(handle, cwd), workspace=next(found, None))
     except BaseException:
         os.close(handle)
         raise
@@ -133,6 +133,14 @@ def hold(cwd: str, workspaces: Sequence[Workspace]) -> Held:
 def is_in_place(workspace: Workspace) -> bool:
     """Say whether the listed path is still a folder, and none of its parts became a link."""
     return bool(_identity(workspace.path))
+
+
+def _path_of(handle: int, name: str) -> Path:
+    """Return the path of the very folder that is open, as the kernel tells it, else its name's."""
+    try:
+        return Path(f"/proc/self/fd/{handle}").readlink()
+    except OSError:
+        return Path(name).resolve()
 
 
 def _roots(workspace: Workspace) -> frozenset[tuple[int, int]]:

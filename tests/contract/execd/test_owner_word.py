@@ -128,6 +128,11 @@ async def test_the_mode_changes_while_the_daemon_runs(local: Local) -> None:
     assert (await local.run("true")).ending is Ending.EXITED
 
 
+async def test_in_mode_off_nothing_runs_and_nothing_is_told(local: Local) -> None:
+    await settings(local, 'mode = "off"')
+    assert denied(await local.run("true", cwd="/no/such/folder")) == "mode_off"
+
+
 async def test_settings_that_cannot_be_read_allow_nothing(local: Local) -> None:
     local.daemon.house.paths.settings.write_text('mod = "allow"')
     await say(local, op="reload")

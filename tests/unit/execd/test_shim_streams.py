@@ -89,3 +89,23 @@ def test_the_index_tells_when_which_piece_came(tmp_path: Path) -> None:
     output.take(0, b"ef")
     records = list(struct.iter_unpack(INDEX_RECORD, (tmp_path / "index").read_bytes()))
     assert records == [(5, 0, 3, 0), (6, 0, 1, 1), (7, 3, 2, 0)]
+
+
+def test_a_disk_that_refuses_the_head_leaves_it_to_the_ring(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("/dev/full")
+    output = Output(str(tmp_path), 400, lambda: 0)
+    output.take(0, b"a" * 300)
+    totals, _ = ended(output)
+    assert totals.bytes == 300
+    assert [(gap.offset, gap.count) for gap in totals.omitted] == [(0, 200)]
+
+
+def test_a_disk_that_refuses_all_is_counted_exactly(tmp_path: Path) -> None:
+    for name in ("out", "out.tail", "index"):
+        (tmp_path / name).symlink_to("/dev/full")
+    output = Output(str(tmp_path), 400, lambda: 0)
+    for _ in range(3):
+        output.take(0, b"a" * 100)
+    totals, _ = ended(output)
+    assert [(gap.offset, gap.count) for gap in totals.omitted] == [(0, 300)]
+    assert totals.sha256 == hashlib.sha256(b"a" * 300).hexdigest()
