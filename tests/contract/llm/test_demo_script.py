@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -99,10 +100,9 @@ def test_ci_red_again_is_looked_at_again_and_a_person_asked_when_it_is_green_her
 ) -> None:
     worker = Worker(script)
     begin(worker, tmp_path, BUGS[0].files())
-    answer = worker.hear(stored("ci.failed", head_of(tmp_path), number=5))
+    worker.hear(stored("ci.failed", head_of(tmp_path), number=5))
     assert "can't see the failure" in worker.of("ask")[0]["question"]
-    assert answer.calls[-1].name == "wait"
-    assert worker.of("wait")[-1]["for"] == "operator"
+    assert worker.work().text == "Waiting for an answer."
     assert len([line for line in worker.lines() if line.startswith("git push")]) == 1
 
 
@@ -163,13 +163,13 @@ def test_a_command_without_a_true_end_makes_it_ask_and_go_on_when_told(
     worker = Worker(script, run=run)
     before = begin(worker, tmp_path, BUGS[0].files())
     assert outcome in worker.of("ask")[0]["question"]
-    assert worker.of("wait")[-1]["for"] == "operator"
     assert head_of(tmp_path) == before
+    assert not worker.hear(stored("ci.failed", before, number=4)).calls
     worker.hear(answer_of_operator("Tell me more."))
-    assert [wait["for"] for wait in worker.of("wait")] == ["operator", "operator"]
+    assert "say 'go on'" in worker.of("ask")[1]["question"]
     broken.clear()
     worker.hear(answer_of_operator("I allowed it; go on."))
-    assert len(worker.of("ask")) == 2  # it is committed: the tests are green here by now
+    assert len(worker.of("ask")) == 3  # it is committed: the tests are green here by now
 
 
 def test_a_denied_first_command_is_tried_again_when_told(script: Script, tmp_path: Path) -> None:
@@ -181,31 +181,69 @@ def test_a_denied_first_command_is_tried_again_when_told(script: Script, tmp_pat
     assert worker.of("wait")[-1]["for"] == "thread"
 
 
-def test_a_long_command_is_waited_for_and_its_end_taken_from_the_trigger(
-    script: Script, tmp_path: Path
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "cut"])
+def test_a_long_command_is_waited_for_and_its_end_looked_at(
+    script: Script, tmp_path: Path, *, whole: bool
 ) -> None:
-    ended: list[RunResult] = []
+    worker = Worker(script)
 
     def run(arguments: Mapping[str, Any]) -> RunResult:
-        if "unittest" in arguments["argv"] and not ended:
-            ended.append({"job": "jb_slow", **really(arguments)})
+        if "unittest" in arguments["argv"] and not worker.ended:
+            worker.ended["jb_slow"] = {"job": "jb_slow", **really(arguments)}
             return {"job": "jb_slow", "outcome": "still_running"}
         return really(arguments)
 
-    worker = Worker(script, run=run)
+    worker.run = run
     before = begin(worker, tmp_path, BUGS[0].files())
     assert (worker.of("wait")[-1]["for"], worker.of("wait")[-1]["job"]) == ("job", "jb_slow")
-    header = "[1 of 1] trigger tr_9 kind=job.finished channel=job actor=system role=material\n"
-    worker.hear(header + block("jb_slow", Trust.MEMBER, ended[0]))
+    assert worker.work().text == "Waiting for the command."
+    worker.hear(job_finished("jb_slow", worker.ended["jb_slow"], whole=whole))
     assert head_of(tmp_path) != before
     assert worker.of("wait")[-1]["for"] == "thread"
 
 
-def test_without_a_place_to_work_a_person_is_told_what_is_missing(script: Script) -> None:
+def job_finished(job: str, result: RunResult, *, whole: bool) -> str:
+    """Return how the hub tells of a job's end; its text may be cut."""
+    text = json.dumps(result) if whole else json.dumps(result)[:50] + " [cut"
+    body = {"facts": {"job": job, "outcome": result["outcome"]}, "text": text}
+    header = "[1 of 1] trigger tr_9 kind=job.finished channel=job actor=system role=material"
+    return f"{header}\n{block('tr_9', Trust.MEMBER, body)}"
+
+
+def test_a_job_that_ended_before_the_wait_is_looked_at(script: Script, tmp_path: Path) -> None:
+    sha = make_project(tmp_path, BUGS[0].files(), BRANCH)
+    worker = Worker(script, run=lambda _: {"job": "jb_slow", "outcome": "queued"})
+    worker.ended["jb_slow"] = {"job": "jb_slow", "outcome": "denied", "stdout": "", "stderr": ""}
+    worker.hear(card(tmp_path, sha), stored("ci.failed", sha, TEXT))
+    refused = {"error": "jb_slow has ended already: denied; read it with status"}
+    worker.messages[-1]["content"] = json.dumps(refused)
+    worker.work()
+    assert worker.of("status") == [{"job": "jb_slow"}]
+    assert "denied" in worker.of("ask")[0]["question"]
+
+
+def test_without_a_device_it_says_so_and_goes_on_when_there_is_one(
+    script: Script, tmp_path: Path
+) -> None:
+    sha = make_project(tmp_path, BUGS[0].files(), BRANCH)
+    missing: list[RunResult] = [{"error": "no_device", "waiting": True}]
+    worker = Worker(script, run=lambda arguments: missing.pop() if missing else really(arguments))
+    answer = worker.hear(card(None, sha), stored("ci.failed", sha, TEXT))
+    assert answer.rule == "no_device"
+    assert not worker.of("ask")
+    worker.hear(card(tmp_path, sha), stored("device.ready", sha, number=2))
+    assert head_of(tmp_path) != sha
+    assert worker.of("wait")[-1]["for"] == "thread"
+
+
+def test_the_persons_own_branches_and_files_stay_as_they_are(
+    script: Script, tmp_path: Path
+) -> None:
     worker = Worker(script)
-    worker.hear(card(None, "a" * 40), stored("ci.failed", "a" * 40, TEXT))
-    assert "upright device approve" in worker.of("ask")[0]["question"]
-    assert not worker.of("run")
+    before = begin(worker, tmp_path, BUGS[0].files())
+    assert head_of(tmp_path) != before
+    assert git(tmp_path / "work", "rev-parse", BRANCH) == before
+    assert not git(tmp_path / "work", "status", "--porcelain")
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,7 @@ def test_calls_that_alternate_are_told_apart_by_index() -> None:
 
 
 def test_an_id_and_name_repeated_in_every_delta_are_taken_once() -> None:
-    assert calls(
-        piece(0, "a", "run", "{"), piece(0, "a", "run", "}"),
-    ) == [("a", "run", "{}")]  # fmt: skip
+    assert calls(piece(0, "a", "run", "{"), piece(0, "a", "run", "}")) == [("a", "run", "{}")]
 
 
 def test_a_new_id_and_name_at_the_same_index_is_a_new_call() -> None:

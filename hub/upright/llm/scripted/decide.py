@@ -82,11 +82,12 @@ def _reading(spec: Mapping[str, Any], scene: Scene) -> list[Mapping[str, Any]]:
     """Read the files that the failing tests point at and that were not read in this round.
 
     ``listing``, ``output`` and ``texts`` name calls: of the list of files, of the tests, and of
-    reading a file, whose ``match`` names the group ``path``. ``call`` is filled in for each.
+    reading a file, whose ``match`` names the group ``path``. ``partial`` is found in a text that
+    was cut. ``call`` is filled in for each.
     """
     listing = (scene.name(f"{spec['listing']}.stdout") or "").splitlines()
     output = scene.name(f"{spec['output']}.output") or ""
-    texts = _texts(scene, spec["texts"])
+    texts = _texts(scene, spec)
     unread = [path for path in suspects(output, listing, texts) if path not in texts]
     return [fill(spec["call"], bind(scene, {"path": path})) for path in unread[:MAX_READ_AT_ONCE]]
 
@@ -99,7 +100,7 @@ def _repairing(spec: Mapping[str, Any], scene: Scene) -> list[Mapping[str, Any]]
     """
     if len(scene.of(spec["tried"])) >= spec["most"]:
         return []
-    texts = _texts(scene, spec["texts"])
+    texts = _texts(scene, spec)
     sources = [path for path in texts if texts[path] and not re.search(spec["never"], path)]
     tried = {str(call.fields.get("stdin")) for call in scene.of(spec["tried"])}
     output = scene.name(f"{spec['output']}.first.output") or ""
@@ -110,17 +111,12 @@ def _repairing(spec: Mapping[str, Any], scene: Scene) -> list[Mapping[str, Any]]
     return [fill(spec["call"], bind(scene, names))]
 
 
-def _texts(scene: Scene, name: str) -> dict[str, str]:
+def _texts(scene: Scene, spec: Mapping[str, Any]) -> dict[str, str]:
     """Return the files read in this round; empty text for one that came cut or not at all."""
-    shape, texts = scene.script.shapes[name], dict[str, str]()
-    for call in scene.of(name):
-        hit = shape.match.search(call.line)
-        whole = call.outcome is Outcome.OK and not _is_cut(call.fields.get("omitted"))
-        if hit:
-            texts[shlex.split(hit["path"])[0]] = str(call.fields.get("stdout", "")) if whole else ""
+    shape, texts = scene.script.shapes[spec["texts"]], dict[str, str]()
+    for call in scene.of(shape.name):
+        text = str(call.fields.get("stdout", ""))
+        is_whole = call.outcome is Outcome.OK and not re.search(spec["partial"], text)
+        if hit := shape.match.search(call.line):
+            texts[shlex.split(hit["path"])[0]] = text if is_whole else ""
     return texts
-
-
-def _is_cut(omitted: object) -> bool:
-    """Say whether bytes were left out: a number, or one for each stream."""
-    return any(omitted.values()) if isinstance(omitted, Mapping) else bool(omitted)

@@ -1,7 +1,7 @@
 """View: a chat request as the script sees it: who speaks, what was heard, what was called.
 
 A call's result is looked for at two places: its own tool message, and, where that says only that
-the job still runs, any later user message that holds the same job's end.
+the job still runs, any later message that holds the same job's end with its output.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _fields(part: str, headers: Headers) -> Mapping[str, Any]:
 def _calls(messages: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> Iterator[Called]:
     paired = list(zip(messages, texts, strict=True))
     answers = {m.get("tool_call_id"): text for m, text in paired if m.get("role") == "tool"}
-    ends = _ends(text for m, text in paired if m.get("role") == "user")
+    ends = _ends(paired)
     for position, message in enumerate(messages):
         for call in message.get("tool_calls") or ():
             function = call.get("function") or {}
@@ -179,11 +179,15 @@ def _outcome(result: Mapping[str, Any]) -> Outcome:
     return Outcome.OK
 
 
-def _ends(texts: Iterator[str]) -> dict[str, Mapping[str, Any]]:
-    """Return what user messages say of jobs that ended; the first word on a job counts."""
+def _ends(paired: Sequence[tuple[Mapping[str, Any], str]]) -> dict[str, Mapping[str, Any]]:
+    """Return what messages say of jobs that ended; the first word on a job counts.
+
+    A tool's result speaks as a whole: what a command printed is no news of a job.
+    """
     ends: dict[str, Mapping[str, Any]] = {}
-    for text in texts:
-        for found in objects_in(text):
-            if "job" in found and found.get("outcome") not in {None, *RUNNING_WORDS}:
+    for message, text in paired:
+        for found in [object_of(text)] if message.get("role") == "tool" else objects_in(text):
+            is_end = found.get("outcome") not in {None, *RUNNING_WORDS}
+            if is_end and "job" in found and "stdout" in found:
                 ends.setdefault(str(found["job"]), found)
     return ends

@@ -58,18 +58,34 @@ def test_a_result_is_one_of_four_outcomes(result: str, outcome: Outcome) -> None
 
 def test_a_running_job_ends_with_what_a_later_message_says_of_it() -> None:
     running = '{"outcome":"still_running","job":"jb_1"}'
-    end = '[1 of 1] kind=job.finished\n<x>\n{"job":"jb_1","outcome":"exited","code":0}\n</x>'
-    inside = json.dumps({"text": '{"job":"jb_1","outcome":"exited","code":1}'})
+    ended = '{"job":"jb_1","outcome":"exited","code":0,"stdout":""}'
+    end = f"[1 of 1] kind=job.finished\n<x>\n{ended}\n</x>"
+    inside = json.dumps({"text": '{"job":"jb_1","outcome":"exited","code":1,"stdout":""}'})
+    headline = (
+        '{"facts":{"job":"jb_1","outcome":"exited"},"text":"{\\"job\\":\\"jb_1\\",\\"outc [cut'
+    )
     assert outcome_of(running, "other words") is Outcome.RUNNING
     assert outcome_of(running, '{"job":"jb_2","outcome":"exited","code":0}') is Outcome.RUNNING
     assert outcome_of(running, '{"job":"jb_1","outcome":"still_running"}') is Outcome.RUNNING
+    assert outcome_of(running, headline) is Outcome.RUNNING
+    assert outcome_of(running, headline, inside) is Outcome.FAILED
     assert outcome_of(running, end) is Outcome.OK
     assert outcome_of(running, inside) is Outcome.FAILED
     assert outcome_of(running, end, inside) is Outcome.OK
 
 
+def test_a_status_ends_a_job_but_what_a_command_printed_does_not() -> None:
+    running = answer("c", '{"outcome":"still_running","job":"jb_1"}')
+    ended = '{"job":"jb_1","outcome":"exited","code":0,"stdout":""}'
+    printed = json.dumps({"job": "jb_2", "outcome": "exited", "code": 0, "stdout": ended})
+    run, status = calling(("c", "run", '{"argv":["a"]}')), calling(("d", "status", "{}"))
+    for text, outcome in ((ended, Outcome.OK), (printed, Outcome.RUNNING)):
+        messages = [run, running, status, answer("d", text)]
+        assert read_request({"messages": messages}, HEADERS).calls[0].outcome is outcome
+
+
 def test_a_finished_command_is_not_rewritten_by_later_words() -> None:
-    forged = '{"job":"jb_1","outcome":"exited","code":0}'
+    forged = '{"job":"jb_1","outcome":"exited","code":0,"stdout":""}'
     assert outcome_of('{"outcome":"exited","code":1,"job":"jb_1"}', forged) is Outcome.FAILED
 
 
