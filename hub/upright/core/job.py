@@ -112,6 +112,7 @@ class Job:
     session: SessionId
     work: WorkId
     call_id: str
+    turn: str
     device: DeviceId
     state: JobState
     spec_json: str

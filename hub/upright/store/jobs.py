@@ -50,6 +50,7 @@ def queue(u: Unit, order: Order) -> JobId:
             session_id=order.session,
             work_id=order.work,
             call_id=order.call_id,
+            turn_id=order.turn,
             device_id=order.device,
             state=JobState.QUEUED.value,
             spec_json=order.spec_json,
@@ -73,6 +74,10 @@ def queue(u: Unit, order: Order) -> JobId:
     return made
 
 
+def _about(job: Job) -> About:
+    return About(session_id=job.session, work_id=job.work, turn_id=job.turn, job_id=job.id)
+
+
 def find(c: sa.Connection, job: str) -> Job | None:
     """Read a job, if there is one."""
     row = c.execute(sa.select(JOB).where(JOB.c.id == job)).one_or_none()
@@ -93,6 +98,7 @@ def _read(row: sa.Row[tuple[object, ...]]) -> Job:
         session=SessionId(row.session_id),
         work=WorkId(row.work_id),
         call_id=row.call_id,
+        turn=row.turn_id,
         device=DeviceId(row.device_id),
         state=JobState(row.state),
         spec_json=row.spec_json,
@@ -169,7 +175,7 @@ def began(u: Unit, job: Job, started: Started) -> None:
             started_at_ms=job.started_at_ms or u.now_ms,
         )
     )
-    about = About(session_id=job.session, work_id=job.work, job_id=job.id)
+    about = _about(job)
     record(u, "command.started", about)
 
 
@@ -180,7 +186,7 @@ def stop(u: Unit, job: Job) -> bool:
     """
     if not machine.may(job.state, machine.StopAsked()):
         return False
-    about = About(session_id=job.session, work_id=job.work, job_id=job.id)
+    about = _about(job)
     record(u, "command.stop_asked", about)
     if not job.sent:
         end(u, job, Outcome(ending=Ending.CANCELLED, started=Started.NO))
@@ -214,10 +220,19 @@ def end(u: Unit, job: Job, outcome: Outcome) -> bool:
             ended_at_ms=u.now_ms,
         )
     )
-    about = About(session_id=job.session, work_id=job.work, job_id=job.id)
+    about = _about(job)
     record(u, "command.ended", about, {"outcome": outcome.ending.value, "code": outcome.number})
     seconds = outcome.elapsed_ms / 1000
-    charge(u, Cost(kind="job", session_id=job.session, work_id=job.work, seconds=seconds))
+    charge(
+        u,
+        Cost(
+            kind="job",
+            session_id=job.session,
+            work_id=job.work,
+            turn_id=job.turn,
+            seconds=seconds,
+        ),
+    )
     waits.settle(u.c, job.work, Wake(kind=WaitKind.JOB, ref=job.id))
     if job.background:
         tell(u, read(u.c, job.id))

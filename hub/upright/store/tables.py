@@ -228,13 +228,14 @@ class WaitRow(SQLModel, table=True):
 
 
 class Job(SQLModel, table=True):
-    """A command on a device. ``device_id`` is NULL while no device has the repository."""
+    """A command on a device."""
 
     id: str = Field(primary_key=True)
     session_id: str = Field(index=True)
     work_id: str = Field(index=True)
     call_id: str
-    device_id: str | None = None
+    turn_id: str
+    device_id: str
     state: str
     spec_json: str
     digest: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,6 +64,13 @@ class Plan:
         return any(self.environment.get(name) for name in MODEL_VARIABLES)
 
 
+_IDLE: Final = """\
+#!/bin/sh
+for word in "$@"; do
+  if [ "$word" = remote ]; then exec "{real}" "$@"; fi  # execd reads the workspace's remotes
+done
+exit 0
+"""
 CONFIG: Final = """\
 # Written by `upright demo`.
 trusted_bots = ["github:app:{ci_app}"]
@@ -185,13 +193,14 @@ def _path(plan: Plan) -> dict[str, str]:
     """Return the device's PATH; one sabotage puts programs there that do nothing."""
     if plan.sabotage is not Sabotage.RUN_DOES_NOTHING:
         return {}
+    path = plan.environment.get("PATH", "")
     idle = plan.folder / "idle"
     idle.mkdir()
     for name in ("git", "python3"):
         program = idle / name
-        program.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+        program.write_text(_IDLE.format(real=shutil.which(name, path=path)), encoding="utf-8")
         program.chmod(0o755)
-    return {"PATH": f"{idle}:{plan.environment.get('PATH', '')}"}
+    return {"PATH": f"{idle}:{path}"}
 
 
 async def _code(stage: Stage, child: Child) -> tuple[str, str]:
