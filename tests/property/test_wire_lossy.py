@@ -108,12 +108,16 @@ class Story:
             commands.news.clear()
             for name, running in list(commands.held.items()):
                 if running.outcome is None:
-                    for stream in OUTPUTS:
-                        commands.write(name, self.written.get((name, stream), b""), stream)
-                    commands.end(name)
+                    self.end(name)
             if len(set(commands.forgotten)) == len(COMMANDS):
                 sockets.hub.abort()
             await commands.news.wait()
+
+    def end(self, name: str) -> None:
+        for stream in OUTPUTS:
+            data = self.written.get((name, stream), b"")
+            self.world.commands.write(name, data, stream)
+        self.world.commands.end(name)
 
 
 @settings(max_examples=60)

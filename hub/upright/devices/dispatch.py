@@ -146,7 +146,7 @@ class LinkEnd:
     async def on_synced(self) -> None:
         """Send what was queued while the device was away, and the input that it still wants."""
         for job, offset in self._inputs:
-            self._link.send_stdin(job.id, job.stdin[offset:], offset=offset)
+            self._link.send_stdin(job.id, job.stdin, offset=offset)
         await self.push()
 
     async def on_state(self, report: StateReport) -> None:
