@@ -18,6 +18,7 @@ import click
 from upright.cli.demo import project as repository
 from upright.cli.demo.checks import Verdict, judge
 from upright.cli.demo.children import Children, DemoError
+from upright.cli.demo.figures import measure
 from upright.cli.demo.project import draw, new_seed
 from upright.cli.demo.speaker import Speaker
 from upright.cli.demo.stage import PYTHON, Plan, Sabotage, Stage, listed, set_up
@@ -104,7 +105,7 @@ class _Run:
     children: Children
     failures: list[str] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
-    why: str = ""
+    figures: dict[str, float] = field(default_factory=dict)
 
     async def play(self) -> None:
         """Set the stage, play the story, judge it, and show why it went so."""
@@ -148,9 +149,9 @@ class _Run:
         inbox = listed(await stage.hub.get("/v1/inbox?limit=100"))
         started = [one["id"] for one in inbox if one["kind"] == "ci.failed"]
         if started:
+            self.figures = measure(await stage.hub.get(f"/v1/why/{started[-1]}"))
             argv = [*PYTHON, "upright", "why", started[-1]]
-            self.why = await self.children.run(argv, env=stage.env, within_s=20.0)
-            self.speaker.say(self.why)
+            self.speaker.say(await self.children.run(argv, env=stage.env, within_s=20.0))
 
     async def _keep(self, stage: Stage) -> None:
         """Leave everything running until a signal comes."""
@@ -170,5 +171,10 @@ class _Run:
             "seed": self.wish.seed,
             "failures": self.failures,
             "checks": [asdict(one) for one in self.verdicts],
+            "figures": {
+                **self.figures,
+                "set_up_s": self.speaker.times.get("set_up", 0.0),
+                "whole_s": round(self.speaker.now_s(), 3),
+            },
             "times": {**self.speaker.times, "whole": round(self.speaker.now_s(), 3)},
         }
