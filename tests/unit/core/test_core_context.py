@@ -91,6 +91,10 @@ def test_what_is_escaped_is_one_line_and_reads_back_as_it_was(text: str) -> None
     assert not set("<>\n") & set(shown)
 
 
+def test_letters_of_every_script_stand_as_they_are() -> None:
+    assert escaped(["grüß", "漢", "🦉"]) == '["grüß","漢","🦉"]'
+
+
 def test_a_block_says_what_it_is_and_how_far_it_is_trusted() -> None:
     assert block("tr_1", Trust.CONTACT, "hi") == (
         '<material of="tr_1" trust="contact">\n"hi"\n</material>'
@@ -118,6 +122,12 @@ def test_a_cut_keeps_whole_characters_and_its_notice_within_the_cap(text: str, c
 def test_a_text_of_exactly_the_cap_is_whole() -> None:
     assert cut("漢" * 100, 300, where="tr_1") == "漢" * 100
     assert cut("漢" * 100, 299, where="tr_1") != "漢" * 100
+
+
+def test_a_cap_without_room_for_text_leaves_the_notice_alone() -> None:
+    assert (
+        cut("x" * 200, 10, where="tr_1") == " […cut: 200 bytes in all; read('tr_1') has the rest]"
+    )
 
 
 # ------------------------------------------------------------------ one trigger
@@ -160,9 +170,9 @@ def test_what_is_not_known_of_the_code_is_left_out() -> None:
 
 @pytest.mark.clause("B7.2", "B7.3")
 def test_the_title_and_the_text_are_cut_to_their_caps() -> None:
-    body = trigger_body(stored("漢" * 5000, title="🦉" * 500))
+    body = trigger_body(stored("漢" * 5000, title="x" * 500))
     assert len(body["text"].encode()) <= TRIGGER_CAP_BYTES == 2048
-    assert len(body["title"].encode()) <= 200
+    assert len(body["title"].encode()) == 200
     assert "read('tr_1')" in body["text"]
 
 

@@ -110,6 +110,7 @@ def test_a_job_is_over_in_its_terminal_states_only(state: JobState) -> None:
         session=SessionId("se_1"),
         work=WorkId("wk_1"),
         call_id="c1",
+        turn="tu_1",
         device=DeviceId("dv_1"),
         state=state,
         spec_json="{}",

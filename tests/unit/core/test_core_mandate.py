@@ -131,23 +131,21 @@ def test_nothing_read_is_the_operators() -> None:
 
 @pytest.mark.clause("B14.1", "B14.2")
 @pytest.mark.parametrize(
-    ("kind", "listed", "trust", "speaks"),
+    ("kind", "trust", "speaks"),
     [
-        (ActorKind.OPERATOR, False, Trust.OPERATOR, True),
-        (ActorKind.SYSTEM, False, Trust.OPERATOR, False),
-        (ActorKind.SELF, False, Trust.MEMBER, False),
-        (ActorKind.MEMBER, False, Trust.MEMBER, True),
-        (ActorKind.CONTACT, False, Trust.CONTACT, False),
-        (ActorKind.BOT, True, Trust.CONTACT, False),
-        (ActorKind.BOT, False, Trust.STRANGER, False),
-        (ActorKind.STRANGER, False, Trust.STRANGER, False),
-        (ActorKind.STRANGER, True, Trust.STRANGER, False),
+        (ActorKind.OPERATOR, Trust.OPERATOR, True),
+        (ActorKind.SYSTEM, Trust.OPERATOR, False),
+        (ActorKind.SELF, Trust.MEMBER, False),
+        (ActorKind.MEMBER, Trust.MEMBER, True),
+        (ActorKind.CONTACT, Trust.CONTACT, False),
+        (ActorKind.BOT, Trust.STRANGER, False),
+        (ActorKind.STRANGER, Trust.STRANGER, False),
     ],
 )
 def test_each_kind_of_actor_has_its_trust_and_few_of_them_instruct(
-    *, kind: ActorKind, listed: bool, trust: Trust, speaks: bool
+    *, kind: ActorKind, trust: Trust, speaks: bool
 ) -> None:
-    assert trust_of(kind, listed=listed) is trust
+    assert trust_of(kind) is trust
     assert instructs(kind) is speaks
 
 

@@ -67,6 +67,15 @@ def test_what_is_sent_unknown_expired_or_dead_never_changes() -> None:
                 step(OutboxItem(state=state), event(), now_ms=NOW_MS)
 
 
+def test_a_new_effect_is_due_at_once_and_was_never_tried() -> None:
+    new = OutboxItem(state=OutboxState.PENDING)
+    assert (new.tries, new.due_at_ms, new.expires_at_ms) == (0, 0, None)
+
+
+def test_without_a_pause_a_failed_try_is_due_now() -> None:
+    assert step(SENDING, NotDelivered(), now_ms=NOW_MS).due_at_ms == NOW_MS
+
+
 def test_each_claim_counts_as_a_try_and_nothing_else_does() -> None:
     claimed = step(OutboxItem(state=OutboxState.PENDING, tries=2), Claimed(), now_ms=NOW_MS)
     assert claimed.tries == 3

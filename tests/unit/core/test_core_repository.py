@@ -48,6 +48,7 @@ def test_another_repository_or_host_has_another_key(address: str) -> None:
         ("/srv/git/app.git", "/srv/git/app"),
         ("/srv/git/app/", "/srv/git/app"),
         ("file:///srv/git/app.git", "/srv/git/app"),
+        ("file://localhost/srv/git/app", "/srv/git/app"),
         ("../app.git", "../app"),
         ("./a:b", "./a:b"),
         ("C:\\git\\app", "C:\\git\\app"),

@@ -15,7 +15,11 @@ ANNA: Final = Person(
 )
 OLGA: Final = Person(name="olga", kind=ActorKind.OPERATOR, ids=frozenset({"github:1"}))
 CARL: Final = Person(name="carl", kind=ActorKind.CONTACT, ids=frozenset({"github:2002"}))
-PEOPLE: Final = People.of((ANNA, OLGA, CARL), bots=frozenset({"github:ci[bot]", "*:anybot"}))
+PEOPLE: Final = People.of(
+    (ANNA, OLGA, CARL),
+    bots=frozenset({"github:ci[bot]", "*:anybot"}),
+    trusted_bots=frozenset({"github:our-ci", "*:ourbot"}),
+)
 
 CLAIMS: Final = frozenset(ActorKind) - {ActorKind.SELF, ActorKind.SYSTEM, ActorKind.BOT}
 
@@ -91,23 +95,32 @@ def test_an_id_of_one_source_goes_before_one_of_all() -> None:
     [
         ("ci[bot]", True, Trust.CONTACT),
         ("anybot", True, Trust.CONTACT),
+        ("our-ci", True, Trust.MEMBER),
+        ("ourbot", True, Trust.MEMBER),
         ("other", False, Trust.STRANGER),
     ],
 )
-def test_a_bot_is_trusted_a_little_once_it_is_listed(
+def test_a_bot_is_trusted_as_far_as_the_configuration_lists_it(
     *, bot: str, listed: bool, trust: Trust
 ) -> None:
     found = who(bot, ActorKind.BOT)
     assert (found.actor.kind, found.listed, found.trust) == (ActorKind.BOT, listed, trust)
 
 
+def test_a_bot_on_both_lists_is_one_of_ours() -> None:
+    both = People.of((), bots=frozenset({"*:b"}), trusted_bots=frozenset({"github:b"}))
+    assert both.bot_trust("github", "b") is Trust.MEMBER
+    assert both.bot_trust("chat", "b") is Trust.CONTACT
+
+
 def test_a_bot_with_a_members_id_stays_a_bot() -> None:
     assert who("1001", ActorKind.BOT).trust is Trust.STRANGER
 
 
-def test_a_person_with_a_listed_bots_id_is_not_listed() -> None:
-    assert who("ci[bot]").listed is False
-    assert who("ci[bot]").trust is Trust.STRANGER
+@pytest.mark.parametrize("name", ["ci[bot]", "our-ci"])
+def test_a_person_with_a_listed_bots_id_is_not_listed(name: str) -> None:
+    assert who(name).listed is False
+    assert who(name).trust is Trust.STRANGER
 
 
 @pytest.mark.clause("B1.5")

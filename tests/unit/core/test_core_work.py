@@ -19,6 +19,7 @@ from upright.core.work import (
     Blocked,
     Evidence,
     EvidenceGiven,
+    PlanStep,
     Reopened,
     Stopped,
     Unblocked,
@@ -52,6 +53,8 @@ Yielded>yielded Blocked>blocked EvidenceGiven>completing Stopped>cancelled
 
 
 def item(state: WorkState = WorkState.RUNNABLE, *, revision: int = 0) -> WorkItem:
+    if (state, revision) != (WorkState.RUNNABLE, 0):
+        return replace(item(), state=state, revision=revision)
     return WorkItem(
         id=WorkId("wk_1"),
         session=SessionId("se_1"),
@@ -60,8 +63,6 @@ def item(state: WorkState = WorkState.RUNNABLE, *, revision: int = 0) -> WorkIte
         goal="Make the tests green",
         criteria=("the tests pass", "it is told"),
         mandate=Mandate(given_by="operator", trust=Trust.OPERATOR),
-        state=state,
-        revision=revision,
     )
 
 
@@ -194,6 +195,13 @@ def test_an_item_without_criteria_needs_no_evidence() -> None:
 
 def test_evidence_is_asked_for_only_when_it_is_claimed() -> None:
     assert step(item(), Woken(), revision=0).item.evidence == ()
+
+
+def test_a_new_item_is_runnable_and_begins_at_nothing() -> None:
+    new = item()
+    assert (new.state, new.revision, new.generation) == (WorkState.RUNNABLE, 0, 0)
+    assert (new.plan, new.evidence, new.reason) == ((), (), "")
+    assert PlanStep(text="look").done is False
 
 
 @pytest.mark.clause("B11.3")
