@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
@@ -73,7 +73,7 @@ class Hub:
         """Do."""
         return self._ask("POST", path, {}, body)
 
-    def events(self, after: int | None = None) -> Iterator[Happened]:
+    def events(self, after: int | None = None) -> Generator[Happened]:
         """Yield events as they happen, behind number *after*; a lost connection is taken up again.
 
         Raises:

@@ -109,6 +109,8 @@ def explain(settings: Settings) -> Iterator[tuple[str, str, str]]:
     """Yield (dotted key, value, where it came from), secrets as their references only."""
     for section in SECTIONS:
         yield from _leaves(section, getattr(settings, section), settings.origins)
+    for key in ("bots", "trusted_bots"):
+        yield key, ", ".join(sorted(getattr(settings, key))), settings.origins.get(key, "default")
     for name, source in settings.sources.items():
         for key, value in {"connector": source.connector, "mode": source.mode.value}.items():
             dotted = f"sources.{name}.{key}"
@@ -116,6 +118,10 @@ def explain(settings: Settings) -> Iterator[tuple[str, str, str]]:
         for key in source.keys:
             origin = settings.origins.get(f"sources.{name}.keys.{key}", str(settings.file))
             yield f"sources.{name}.{key}", "(set)", origin
+    for rule in settings.rules:
+        yield "rules", f"{rule.name}: {rule.verdict.value}", str(settings.file)
+    for name, person in settings.people.items():
+        yield f"people.{name}", f"{person.kind.value}: {', '.join(person.ids)}", str(settings.file)
 
 
 def _leaves(

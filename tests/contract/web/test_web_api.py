@@ -107,7 +107,8 @@ async def test_what_can_not_be_read_is_a_problem(
 async def test_commands_reach_what_performs_them(
     client: Client, path: str, body: object, did: tuple[object, ...]
 ) -> None:
-    assert await client.post(path, body) == (200, {"did": did[0]})
+    status, said = await client.post(path, body)
+    assert (status, said["did"]) == (200, did[0])
     assert client.behind.asked == [did]
 
 
