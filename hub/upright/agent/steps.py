@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from sqlalchemy import Connection
-
 from upright.agent import card, prompts, toolbox
 from upright.agent.state import Turn
 from upright.agent.tools.base import After, Done, Here, Started, ToolRefusedError, refusal
@@ -23,7 +21,7 @@ from upright.engine.ports import ChatReply
 from upright.store import intake, jobs, output, sessions, threads, waits, work
 from upright.store.events import About, Cost, charge, record
 from upright.store.sessions import Answer, Claim, Line
-from upright.store.unit import Unit
+from upright.store.unit import Connection, Unit
 
 MODEL = "model"
 """What an item waits for while the model can't be reached."""
@@ -198,14 +196,10 @@ def _outcome(kind: str, here: Here) -> Done | Started:
     if tool is None:
         names = ", ".join(toolbox.by_name(kind))
         return refusal(f"there is no tool {here.call.name!r}; there are {names}")
-    savepoint = here.u.c.begin_nested()
     try:
-        outcome = tool(here)
+        return here.u.attempt(lambda: tool(here))
     except (ToolRefusedError, CoreError) as error:
-        savepoint.rollback()
         return refusal(str(error))
-    savepoint.commit()
-    return outcome
 
 
 # ------------------------------------------------------------------ jobs

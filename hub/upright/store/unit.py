@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection as Connection  # whoever queries names the type, and no SQL
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +18,8 @@ class Unit:
     c: Connection
     now_ms: int
     new_id: Callable[[str], str]
+
+    def attempt(self, part: Callable[[], T]) -> T:
+        """Run *part*; when it raises, what it wrote is taken back and the rest of the unit stands."""
+        with self.c.begin_nested():
+            return part()

@@ -12,13 +12,13 @@ from upright.core.trigger import Disposition
 from upright.core.work import TERMINAL, WorkState
 from upright.store import costs, oracle, views, views_why, views_work
 from upright.store.resolve import Resolved, resolve, row
+from upright.store.unit import Connection
 from upright.web.bodies import number
 from upright.web.plain import answer
 from upright.web.problems import PARTS, ProblemError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
+    
 T = TypeVar("T")
 MOST_LISTED: Final = 500
 LISTED: Final = 50
