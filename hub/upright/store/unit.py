@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sqlalchemy import Connection as Connection  # whoever queries names the type, and no SQL
+import sqlalchemy as sa
 
 T = TypeVar("T")
+Connection = sa.Connection  # whoever runs a query names the type here, and speaks no SQL
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,6 @@ class Unit:
     new_id: Callable[[str], str]
 
     def attempt(self, part: Callable[[], T]) -> T:
-        """Run *part*; when it raises, what it wrote is taken back and the rest of the unit stands."""
+        """Run *part*; when it raises, what it wrote is taken back, and nothing else."""
         with self.c.begin_nested():
             return part()
