@@ -155,6 +155,7 @@ async def test_calls_come_whole_each_with_its_id(endpoint: Endpoint) -> None:
     assert len({call.id for call in reply.calls}) == 2
 
 
+@pytest.mark.clause("B8.1")
 async def test_the_next_step_hits_the_cache_and_busts_nothing(endpoint: Endpoint) -> None:
     chat = endpoint.chat()
     first = await chat.complete(request(RUN), endpoint.first_byte)
@@ -267,6 +268,7 @@ async def test_torn_characters_come_whole(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing_ids", "same_ids"])
+@pytest.mark.clause("B8.2")
 async def test_calls_get_ids_that_are_new_in_the_session(endpoint: Endpoint, kind: str) -> None:
     chat = endpoint.chat()
     await endpoint.fault(kind, calls=2)
@@ -335,6 +337,7 @@ async def test_one_try_ends_at_its_whole_bound(
         await endpoint.ask(bounds=replace(BOUNDS, whole_s=0.05))
 
 
+@pytest.mark.clause("B9.3")
 async def test_cancelling_closes_the_stream_at_once(endpoint: Endpoint) -> None:
     closed, began = asyncio.Event(), asyncio.Event()
 

@@ -58,6 +58,7 @@ def head_of(folder: Path) -> str:
 def test_every_kind_of_bug_is_found_fixed_pushed_and_told(
     script: Script, tmp_path: Path, bug: Bug
 ) -> None:
+    assert bug.files() != RIGHT
     worker = Worker(script)
     before = begin(worker, tmp_path, bug.files())
     after = head_of(tmp_path)

@@ -68,6 +68,7 @@ def test_a_call_without_arguments_has_an_empty_object() -> None:
 
 
 @pytest.mark.parametrize("used", [{"a"}, {"a", "made_1"}, {"made_0", "a", "made_3"}])
+@pytest.mark.clause("B8.2")
 def test_an_id_that_was_used_in_the_session_is_replaced_by_a_new_one(used: set[str]) -> None:
     made = assembled(
         Part(chosen=True, calls=(piece(0, "a", "run"), piece(1, "", "run"), piece(2, "c", "run")))

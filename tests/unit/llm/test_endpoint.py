@@ -9,6 +9,7 @@ from upright.engine.ports import ModelRequestError
 from upright.llm.endpoint import ModelSettings
 
 
+@pytest.mark.clause("B17.4")
 def test_a_role_has_its_own_model_or_the_common_one() -> None:
     settings = ModelSettings(base_url="http://x/v1", model="big", models={"router": "small"})
     assert [settings.model_for(role) for role in ("router", "worker")] == ["small", "big"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ MESSAGES = st.lists(
 
 
 @given(MESSAGES)
+@pytest.mark.clause("B8.1")
 def test_the_json_of_each_step_is_a_prefix_of_the_next_ones(messages: list[Message]) -> None:
     texts = [json.dumps(to_chat(messages[:n])) for n in range(1, len(messages) + 1)]
     assert all(b.startswith(a[:-1]) for a, b in itertools.pairwise(texts))

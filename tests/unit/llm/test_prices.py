@@ -24,6 +24,7 @@ MILLION = Usage(input=1_000_000, output=1_000_000)
         ("", MILLION, None),
     ],
 )
+@pytest.mark.clause("B16.1")
 def test_a_known_model_has_a_cost_and_an_unknown_one_has_none(
     model: str, usage: Usage, micros: int | None
 ) -> None:
