@@ -232,6 +232,7 @@ class Door:
             session=visit.session,
             challenge=visit.challenge,
             remote=visit.remote,
+            hosts=self._parts.hosts,
         )
         if (wait_s := self._parts.requests.wait_s(visit.remote)) > 0:
             raise SlowDownError(wait_s)

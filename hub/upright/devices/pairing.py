@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar, Final
@@ -72,12 +72,16 @@ class PairingParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """The device's side of a pairing: its socket, its session, what it was challenged with."""
+    """The device's side of a pairing: its socket, its session, what it was challenged with.
+
+    ``hosts`` are the names under which it may have dialled.
+    """
 
     transport: Transport
     session: Session
     challenge: Challenge
     remote: str
+    hosts: Collection[str]
 
 
 class Pairings:
@@ -156,6 +160,8 @@ class Pairings:
             raise FrameError(expected=PairReveal.TYPE, max_caps=MAX_CAPS)
         opened = wire.Opened(challenge=caller.challenge, commit=commit, offer=offer, reveal=reveal)
         wire.check_opened(opened, verify)
+        if reveal.host not in caller.hosts:  # somebody passes our words on under another name
+            raise AuthError(host=reveal.host[:100], expected=", ".join(sorted(caller.hosts)))
         pairing = Pairing(
             id=RequestId(parts.ids.new("request")),
             code=await self._unused_code(),

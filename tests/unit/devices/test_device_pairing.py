@@ -233,6 +233,15 @@ async def test_an_address_that_asks_too_often_is_put_off() -> None:
         await ask(socket, session, parts(world))
 
 
+async def test_a_device_that_dialled_another_name_is_not_even_shown() -> None:
+    world = World(hosts=frozenset({"real.example.org"}))
+    async with socket_to(world) as (socket, session):
+        with pytest.raises(GoneError):
+            await ask(socket, session, parts(world))
+    assert socket.closed_with == CloseCode.PROTOCOL
+    assert not world.store.rows
+
+
 async def test_a_man_in_the_middle_of_a_pairing_is_seen_in_the_digits() -> None:
     victim, hub = World(), World()
     mallory_hub = World(identity=HubIdentity(HUB_ID, new_private_key()))
