@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
 from upright.agent.turn import AgentLimits, AgentParts, TurnRunner
-from upright.api import Secret, Trigger
+from upright.api import Secret
 from upright.compose.commands import CommandParts, HubCommands
+from upright.compose.intake import Intake
 from upright.compose.report import Report
 from upright.core.backoff import Backoff
 from upright.core.ids import SessionId
@@ -42,11 +43,10 @@ from upright.plugin.manifest import installed, listed
 from upright.settings.home import Home, write_private
 from upright.settings.secrets import Secrets
 from upright.settings.shape import ModelSection, Settings
-from upright.store import intake, sources
+from upright.store import sources
 from upright.store.database import Store
 from upright.store.errors import NotNowError
-from upright.store.intake import Accepted, Policy
-from upright.store.unit import Unit
+from upright.store.intake import Policy
 from upright.web.bell import Bell
 from upright.web.parts import Parts, WebLimits
 
@@ -117,34 +117,6 @@ _RANDOM: Final = secrets.SystemRandom()
 
 def _roll() -> float:
     return _RANDOM.random()
-
-
-class Intake:
-    """Takes triggers in for the web and for connectors; hints follow the commit."""
-
-    def __init__(self, units: Units, engine: EmbeddedEngine, policy: Policy) -> None:
-        self._units = units
-        self._engine = engine
-        self._policy = policy
-
-    async def accept(self, source: str, triggers: Sequence[Trigger]) -> Sequence[Accepted]:
-        """Store what a source brought; return after the commit."""
-        return await self._store(source, triggers, None)
-
-    async def emit(self, source: str, triggers: Sequence[Trigger], cursor: str | None) -> None:
-        """Store triggers and the cursor that covers them, in one transaction (B1.6)."""
-        await self._store(source, triggers, cursor)
-
-    async def _store(
-        self, source: str, triggers: Sequence[Trigger], cursor: str | None
-    ) -> list[Accepted]:
-        def unit(u: Unit) -> list[Accepted]:
-            sources.heard(u, source)
-            return intake.accept(u, source, triggers, self._policy, cursor=cursor)
-
-        accepted = await self._units.write(unit)
-        self._engine.hint([session for one in accepted for session in one.woke])
-        return accepted
 
 
 class _Builder:
@@ -291,6 +263,32 @@ class _Builder:
             )
         )
 
+    def web(
+        self, commands: HubCommands, door: Door, connectors: Connectors, report: Report
+    ) -> Parts:
+        hub, limits = self.settings.hub, self.settings.limits
+        return Parts(
+            clock=self.clock,
+            token=self.home.make_token(),
+            store=self.roots.store,
+            accept=self.intake.accept,
+            hooks=connectors,
+            commands=commands,
+            device=lambda socket: door.serve(socket, remote=socket.remote),
+            gone=GoneError,
+            online=self.links.online,
+            status=report.status,
+            unready=report.unready,
+            bell=self.bell,
+            hosts=frozenset({urlsplit(hub.public_url).hostname or "localhost"}),
+            statuses={
+                NotNowError: HTTPStatus.CONFLICT,
+                UnknownCodeError: HTTPStatus.NOT_FOUND,
+                ChangedError: HTTPStatus.CONFLICT,
+            },
+            limits=WebLimits(body_timeout_s=limits.hook_body_s, events_poll_s=limits.events_poll_s),
+        )
+
 
 def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
     """Make a hub of its parts. This loads plugins and reads the hub's key: it blocks."""
@@ -309,7 +307,6 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
         )
     )
     supervisor = Supervisor(make.clock, _roll)
-    door = make.door(pairings)
     report = Report(
         settings=roots.settings,
         hub_id=hub_id,
@@ -318,30 +315,7 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
         supervisor=supervisor,
         began_ms=now_ms(make.clock),
     )
-    web = Parts(
-        clock=make.clock,
-        token=make.home.make_token(),
-        store=roots.store,
-        accept=make.intake.accept,
-        hooks=connectors,
-        commands=commands,
-        device=lambda socket: door.serve(socket, remote=socket.remote),
-        gone=GoneError,
-        online=make.links.online,
-        status=report.status,
-        unready=report.unready,
-        bell=make.bell,
-        hosts=frozenset({urlsplit(roots.settings.hub.public_url).hostname or "localhost"}),
-        statuses={
-            NotNowError: HTTPStatus.CONFLICT,
-            UnknownCodeError: HTTPStatus.NOT_FOUND,
-            ChangedError: HTTPStatus.CONFLICT,
-        },
-        limits=WebLimits(
-            body_timeout_s=roots.settings.limits.hook_body_s,
-            events_poll_s=roots.settings.limits.events_poll_s,
-        ),
-    )
+    web = make.web(commands, make.door(pairings), connectors, report)
     return Hub(
         settings=roots.settings,
         store=roots.store,
