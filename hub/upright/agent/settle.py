@@ -65,6 +65,8 @@ def _last_words(turn: Turn) -> str:
 def _end(u: Unit, turn: Turn, ending: str, *, retry_at_ms: int | None, over: bool) -> None:
     sessions.end_turn(u, turn.id, ending=ending, steps=turn.steps)
     sessions.finish(u, turn.claim, retry_at_ms=retry_at_ms, end=over)
+    if turn.work is not None and work.read(u.c, turn.work).state is WorkState.BLOCKED:
+        sessions.park(u.c, turn.claim.session)
     record(u, "turn.ended", about(turn), {"ending": ending, "steps": turn.steps})
 
 

@@ -75,10 +75,12 @@ class HubCommands:
 
     async def revoke(self, device: str) -> object:
         """Take a device's right away and cut its link."""
-        if not await self._parts.units.write(lambda u: devices.revoke(u, device)):
+        told = await self._parts.units.write(lambda u: devices.revoke(u, device))
+        if told is None:
             reason = f"{device} is no paired device, or is revoked already"
             raise RefusedError(reason)
         cut = self._parts.links.revoke(device)
+        self._parts.woken(told)
         return {"device": device, "revoked": True, "was_online": cut}
 
     async def retry(self, source: str) -> object:

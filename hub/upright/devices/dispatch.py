@@ -17,7 +17,7 @@ from upright.core.job import Job, JobState
 from upright.devices.link import DeviceLink
 from upright.devices.links import Links
 from upright.devices.ports import Order, SyncPlan
-from upright.devices.reconcile import Reconciled, reconcile
+from upright.devices.reconcile import NEVER_RAN, Reconciled, reconcile
 from upright.engine.hints import Hint
 from upright.engine.signals import Signals
 from upright.engine.units import Units
@@ -114,6 +114,8 @@ class LinkEnd:
             self._link.send_exec(_order(job))
             if job.stdin:
                 self._link.send_stdin(job.id, job.stdin)
+        elif job.state is JobState.STOPPING and not job.sent:
+            await self._end(job.id, NEVER_RAN)  # no device has heard of it
         elif job.state is JobState.STOPPING and job.id not in self._cancelled:
             self._cancelled.add(job.id)
             self._link.send_cancel(job.id)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from upright.api import (
@@ -36,7 +38,7 @@ class SenderLimits:
 
     sweep_s: float = 5.0
     send_s: float = 60.0
-    batch: int = 8
+    batch: int = 16
     backoff: Backoff = field(default_factory=lambda: Backoff(base_s=2.0, cap_s=600.0))
 
 
@@ -52,7 +54,7 @@ class SenderParts:
 
 
 class Sender:
-    """Claims, sends, settles; one at a time and in order: a thread reads as it was meant."""
+    """Claims, sends, settles: in order for each source, and no source waits for another."""
 
     def __init__(self, parts: SenderParts) -> None:
         self._units = parts.units
@@ -70,10 +72,18 @@ class Sender:
         """Send what is due, for ever."""
         while True:
             claimed = await self._units.write(lambda u: outbox.claim_due(u, self._limits.batch))
+            by_source: defaultdict[str, list[Stored]] = defaultdict(list)
             for stored in claimed:
-                await self._perform(stored)
+                by_source[stored.destination.source].append(stored)
+            async with asyncio.TaskGroup() as group:
+                for source, batch in by_source.items():
+                    group.create_task(self._in_order(batch), name=f"send {source}")
             if not claimed:
                 await self._hint.wait(await self._pause_s())
+
+    async def _in_order(self, batch: Iterable[Stored]) -> None:
+        for stored in batch:
+            await self._perform(stored)
 
     async def _pause_s(self) -> float:
         due = await self._units.read(outbox.next_due_ms)
@@ -83,7 +93,26 @@ class Sender:
         return min(max(wait_s, 0.0), self._limits.sweep_s)
 
     async def _perform(self, stored: Stored) -> None:
-        """Try once. What a connector raises says what is known; anything else is unknown."""
+        """Try once; what came of it, whatever it is, becomes the row's new state."""
+        began = self._units.clock.monotonic()
+        outcome = await self._try(stored)
+        if isinstance(outcome, Receipt):
+            took_s = self._units.clock.monotonic() - began
+            await self._units.write(lambda u: outbox.delivered(u, stored, outcome, took_s))
+            log.info("effect.sent", extra={"outbox": stored.id, "receipt": outcome.provider_id})
+            return
+
+        def unit(u: Unit) -> bool:
+            return outbox.set_back(u, stored, outcome) in TERMINAL
+
+        ended = await self._units.write(unit)
+        extra = {"outbox": stored.id, "reason": outcome.reason, "ended": ended}
+        log.warning("effect.set_back", extra=extra)
+        if ended:
+            self._woken([SessionId(stored.session)])
+
+    async def _try(self, stored: Stored) -> Receipt | Setback:
+        """Send; what a connector raises says what is known, and a silence is not known (B15.2)."""
         effect = Effect(
             id=stored.id,
             destination=stored.destination,
@@ -91,44 +120,31 @@ class Sender:
             idempotency_key=stored.idempotency_key,
             tries=stored.item.tries - 1,
         )
-        began = self._units.clock.monotonic()
+        limits = self._limits
         try:
-            receipt = await self._send(effect)
-        except ConnectorNotReadyError as error:
-            await self._set_back(stored, NotDelivered(), error, at_least_s=error.retry_after_s)
+            async with asyncio.timeout(limits.send_s):
+                return await self._send(effect)
+        except (ConnectorNotReadyError, ConnectorAuthFailedError) as error:
+            # nothing was tried: it waits for its channel until its own time is up
+            after_s = getattr(error, "retry_after_s", None)
+            return self._later(stored, error, after_s=after_s, gives_up=False)
         except RetryableSendError as error:
-            await self._set_back(stored, NotDelivered(), error, at_least_s=error.after_s)
-        except ConnectorAuthFailedError as error:
-            await self._set_back(stored, NotDelivered(), error, at_least_s=60.0)
+            return self._later(stored, error, after_s=error.after_s, gives_up=True)
         except PermanentSendError as error:
-            await self._set_back(stored, Refused(), error)
+            return Setback(event=Refused(), reason=str(error))
         except UnknownSendError as error:
-            await self._set_back(stored, Uncertain(), error)
-        else:
-            took_s = self._units.clock.monotonic() - began
-            await self._units.write(lambda u: outbox.delivered(u, stored, receipt, took_s))
-            log.info("effect.sent", extra={"outbox": stored.id, "receipt": receipt.provider_id})
+            return Setback(event=Uncertain(), reason=str(error))
+        except TimeoutError:
+            return Setback(event=Uncertain(), reason=f"no answer within {limits.send_s:g} s")
 
-    async def _set_back(
-        self,
-        stored: Stored,
-        event: NotDelivered | Refused | Uncertain,
-        error: Exception,
-        *,
-        at_least_s: float | None = None,
-    ) -> None:
-        wait_s = self._limits.backoff.delay_s(
-            stored.item.tries, roll=self._roll(), at_least_s=at_least_s
+    def _later(
+        self, stored: Stored, error: Exception, *, after_s: float | None, gives_up: bool
+    ) -> Setback:
+        backoff = self._limits.backoff
+        wait_s = backoff.delay_s(stored.item.tries, roll=self._roll(), at_least_s=after_s)
+        return Setback(
+            event=NotDelivered(),
+            reason=str(error),
+            wait_s=wait_s,
+            backoff=backoff if gives_up else None,
         )
-        setback = Setback(event=event, reason=str(error)[:500], wait_s=wait_s)
-
-        def unit(u: Unit) -> bool:
-            return outbox.set_back(u, stored, setback, self._limits.backoff) in TERMINAL
-
-        ended = await self._units.write(unit)
-        log.warning(
-            "effect.set_back",
-            extra={"outbox": stored.id, "reason": setback.reason, "ended": ended},
-        )
-        if ended:
-            self._woken([SessionId(stored.session)])

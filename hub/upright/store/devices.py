@@ -11,18 +11,17 @@ import sqlalchemy as sa
 from upright.api import Channel
 from upright.core import request as machine
 from upright.core.ids import DeviceId, SessionId
-from upright.core.job import TERMINAL, JobState
 from upright.core.repository import same
 from upright.core.request import RequestKind, RequestState
 from upright.core.wait import WaitKind, Wake
-from upright.store import codec, intake, requests, waits, work
+from upright.store import codec, intake, jobs, requests, waits, work
 from upright.store.events import About, record
-from upright.store.tables import DEVICE, JOB, REQUEST, WORKSPACE
+from upright.store.tables import DEVICE, REQUEST, WORKSPACE
 from upright.store.unit import Unit
+from upright_wire.command import Ending, Outcome, Started
 
 ACTIVE = "active"
 REVOKED = "revoked"
-_LIVE = tuple(state.value for state in JobState if state not in TERMINAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,19 +81,24 @@ def seen(u: Unit, device: str) -> None:
     u.c.execute(DEVICE.update().where(DEVICE.c.id == device).values(seen_at_ms=u.now_ms))
 
 
-def revoke(u: Unit, device: str) -> bool:
-    """Take a device's right away; its live commands are asked to stop. False: unknown, or done."""
+def revoke(u: Unit, device: str) -> list[SessionId] | None:
+    """Take a device's right away; its live commands are lost to us, and their sessions are told.
+
+    None: it is no paired device, or was revoked before.
+    """
     mine = sa.and_(DEVICE.c.id == device, DEVICE.c.state == ACTIVE)
     if u.c.execute(DEVICE.update().where(mine).values(state=REVOKED)).rowcount == 0:
-        return False
-    u.c.execute(
-        JOB.update()
-        .where(JOB.c.device_id == device, JOB.c.state.in_(_LIVE))
-        .values(state=JobState.STOPPING.value)
-    )
+        return None
     u.c.execute(WORKSPACE.delete().where(WORKSPACE.c.device_id == device))
     record(u, "device.revoked", About(), {"device": device})
-    return True
+    live = [job for job in jobs.unsettled(u.c, device) if not job.over]
+    for job in live:
+        began = Started.YES if job.started == Started.YES.value else Started.UNKNOWN
+        started = began if job.sent else Started.NO
+        lost = Outcome(ending=Ending.LOST, started=started, text="the device was revoked")
+        jobs.end(u, job, lost)
+        jobs.mark_settled(u.c, job.id)
+    return [job.session for job in live]
 
 
 # ------------------------------------------------------------------ pairing requests

@@ -15,6 +15,7 @@ from upright.core.ids import SessionId, ThreadId, TriggerId
 from upright.core.mandate import Trust
 from upright.core.trigger import Disposition, Origin, People, StoredTrigger, origin
 from upright.core.wait import Outcome, WaitKind, Wake
+from upright.core.work import WorkState
 from upright.store import codec, sessions, threads, waits, work
 from upright.store.events import About, record
 from upright.store.tables import CURSOR, DEDUPE, DELIVERY, OUTBOX, PAYLOAD, SESSION, TRIGGER
@@ -185,8 +186,9 @@ def _deliver(
     )
     if not delivery.wake:
         return
-    sessions.wake(u, delivery.session)
     work_id = u.c.scalar(sa.select(SESSION.c.work_id).where(SESSION.c.id == delivery.session))
+    if work_id is None or work.read(u.c, work_id).state is not WorkState.BLOCKED:
+        sessions.wake(u, delivery.session)  # a blocked item is woken when a person has spoken
     if work_id is not None:
         match_external(u, work_id, stored.id, thread_ids)
 

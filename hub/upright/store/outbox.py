@@ -176,22 +176,26 @@ def delivered(u: Unit, stored: Stored, receipt: Receipt, seconds: float) -> None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setback:
-    """A try that did not deliver: the event, why, and how long to wait before the next."""
+    """A try that did not deliver: the event, why, and how long to wait before the next.
+
+    Without *backoff* it is tried until its own time is up; with it, as often as that allows.
+    """
 
     event: machine.OutboxEvent
     reason: str
     wait_s: float = 0.0
+    backoff: Backoff | None = None
 
 
-def set_back(u: Unit, stored: Stored, setback: Setback, backoff: Backoff) -> OutboxState:
+def set_back(u: Unit, stored: Stored, setback: Setback) -> OutboxState:
     """Store a try that did not deliver; a terminal state is told to the session."""
     item = machine.step(
         stored.item,
         setback.event,
         now_ms=u.now_ms,
         wait_s=setback.wait_s,
-        backoff=backoff,
-        reason=setback.reason,
+        backoff=setback.backoff,
+        reason=setback.reason[:500],
     )
     if item.state in machine.TERMINAL:
         _settle(u, stored, item)

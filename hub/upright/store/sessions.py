@@ -95,6 +95,11 @@ def wake(u: Unit, session: str) -> None:
     )
 
 
+def park(c: sa.Connection, session: str) -> None:
+    """Take a session out of the queue: a blocked item waits for a person, whatever comes."""
+    c.execute(SESSION.update().where(SESSION.c.id == session).values(ready_at_ms=None))
+
+
 def claim(c: sa.Connection, now_ms: int, until_ms: int, limit: int) -> list[Claim]:
     """Lease up to *limit* ready sessions, the longest ready first; each gets a new epoch."""
     ready = (
