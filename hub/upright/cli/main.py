@@ -11,7 +11,6 @@ import click
 
 from upright.cli.errors import exit_code_of, sentence_of
 from upright.cli.lazy import LazyGroup
-from upright.cli.place import Place
 from upright_wire.version import __version__
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -60,9 +59,7 @@ class Commands(LazyGroup):
 def upright(ctx: click.Context, config: Path | None, debug: bool) -> None:
     """Upright moves your open work along when the world changes."""
     del debug  # read by main, which sees errors after the context is gone
-    ctx.obj = Place(config=config)
-    if ctx.obj.plain:
-        ctx.color = False
+    ctx.obj = config
 
 
 def main(args: Sequence[str] | None = None) -> None:

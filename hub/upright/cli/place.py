@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ipaddress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from upright.cli.client import Hub
-    from upright.settings.home import Home
-    from upright.settings.shape import Settings
+from upright.cli.client import Hub
+from upright.settings.home import Home
+from upright.settings.load import environment, load
+from upright.settings.shape import Settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(kw_only=True)
@@ -26,34 +30,21 @@ class Place:
     @cached_property
     def env(self) -> Mapping[str, str]:
         """The environment, read once."""
-        from upright.settings.load import environment  # noqa: PLC0415  # help must start light
-
         return environment()
-
-    @property
-    def plain(self) -> bool:
-        """Whether colours are unwanted (no-color.org)."""
-        return bool(self.env.get("NO_COLOR"))
 
     @cached_property
     def settings(self) -> Settings:
         """The configuration; SettingsError when it can't be used."""
-        from upright.settings.load import load  # noqa: PLC0415  # help must start light
-
         return load(self.env, file=self.config, flags=self.flags)
 
     @cached_property
     def home(self) -> Home:
         """The hub's own files."""
-        from upright.settings.home import Home  # noqa: PLC0415  # help must start light
-
         return Home(folder=self.settings.state_dir)
 
     @cached_property
     def hub(self) -> Hub:
         """The running hub: UPRIGHT_HUB, else what it wrote down, else where it is configured."""
-        from upright.cli.client import Hub  # noqa: PLC0415  # help must start light
-
         return Hub(url=self.url(), token=self.token())
 
     def url(self) -> str:
@@ -62,9 +53,8 @@ class Place:
             return named.rstrip("/")
         if (said := self.home.read_address()) is not None:
             return said.url
-        section = self.settings.hub
-        host = "127.0.0.1" if section.host in {"0.0.0.0", "::"} else section.host  # noqa: S104  # asks where it listens, binds nothing
-        return f"http://{f'[{host}]' if ':' in host else host}:{section.port}"
+        host = _dialled(self.settings.hub.host)
+        return f"http://{host}:{self.settings.hub.port}"
 
     def token(self) -> str:
         """Return the API's token; empty when there is none."""
@@ -74,4 +64,25 @@ class Place:
         return found.reveal() if found else ""
 
 
-pass_place = click.make_pass_decorator(Place)
+def _dialled(host: str) -> str:
+    """Return the host to dial for one that is listened on."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.is_unspecified:
+        return "127.0.0.1"
+    return f"[{host}]" if address.version == 6 else host
+
+
+def pass_place(command: Callable[Concatenate[Place, P], R]) -> Callable[P, R]:
+    """Give a command the place that the options before its name describe."""
+
+    @click.pass_context
+    def with_place(ctx: click.Context, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        place = Place(config=ctx.find_object(Path))
+        if place.env.get("NO_COLOR"):
+            ctx.color = False
+        return command(place, *args, **kwargs)
+
+    return update_wrapper(with_place, command)

@@ -8,7 +8,8 @@ from typing import Final
 import click
 
 from upright.cli.errors import CliError, Exit
-from upright.settings.secrets import MAX_SECRET_BYTES, store_in_keyring
+from upright.settings import ring
+from upright.settings.secrets import MAX_SECRET_BYTES
 
 ENDS: Final = "\r\n"
 
@@ -29,5 +30,5 @@ def set_(name: str, from_stdin: bool) -> None:
         value = click.prompt(f"Secret for {name}", hide_input=True)
     if not value:
         raise CliError("an empty secret is none; nothing was stored", Exit.USAGE)
-    store_in_keyring(name, value)
+    ring.store(name, value)
     click.echo(f'Stored. Write "keyring:{name}" where the configuration wants it.')

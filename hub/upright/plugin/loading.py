@@ -52,7 +52,6 @@ class Door:
                 found = self._ask_for_connectors(plugin)
             except PluginError as error:
                 failures |= dict.fromkeys(wanted, str(error))
-                log.error("plugin.failed", extra={"plugin": plugin.entry.name, "why": str(error)})  # noqa: TRY400  # the sentence says it; the trace was logged where it broke
             else:
                 types |= {kind: found[kind] for kind in wanted if kind in found}
         for kind in kinds:

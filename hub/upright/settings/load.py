@@ -7,10 +7,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import platformdirs
 
+from upright.api import SecretRef
 from upright.settings.errors import SettingsError, nearest
 from upright.settings.parse import Place, Text, parse
 from upright.settings.shape import (
@@ -24,6 +25,9 @@ from upright.settings.shape import (
     Settings,
     SourceSection,
 )
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 FILE_NAME: Final = "upright.toml"
 WHOLE_FILE: Final = ""  # no one key is wrong
@@ -125,15 +129,16 @@ def explain(settings: Settings) -> Iterator[tuple[str, str, str]]:
 
 
 def _leaves(
-    prefix: str, section: object, origins: Mapping[str, str]
+    prefix: str, section: DataclassInstance, origins: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str]]:
-    for each in fields(section):  # type: ignore[arg-type]  # every section is a dataclass
+    for each in fields(section):
         value, key = getattr(section, each.name), f"{prefix}.{each.name}"
-        if is_dataclass(value) and not hasattr(value, "reference"):
+        if isinstance(value, SecretRef):
+            yield key, value.reference, origins.get(key, "default")
+        elif is_dataclass(value) and not isinstance(value, type):
             yield from _leaves(key, value, origins)
         else:
-            shown = getattr(value, "reference", value)
-            yield key, str(shown), origins.get(key, "default")
+            yield key, str(value), origins.get(key, "default")
 
 
 # ------------------------------------------------------------------ the layers

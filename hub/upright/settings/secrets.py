@@ -12,7 +12,6 @@ from typing import Final
 from upright.api import Secret, SecretRef
 from upright.settings.errors import SecretMissingError
 
-SERVICE: Final = "upright"
 TIMEOUT_S: Final = 15.0
 MAX_SECRET_BYTES: Final = 64 * 1024
 
@@ -41,7 +40,7 @@ class Secrets:
             case "file":
                 found, advice = self._file(reference.reference, name), "the file is empty"
             case "keyring":
-                found = _from_keyring(reference.reference, name)
+                found = _from_ring(name)
                 advice = f"store it with `upright secret set {name}`"
             case _:
                 found, advice = None, "it must begin with keyring:, env: or file:"
@@ -83,32 +82,7 @@ class Secrets:
             raise SecretMissingError(reference, str(error)) from error
 
 
-def store_in_keyring(name: str, value: str) -> None:
-    """Store a secret in the operating system's key ring; this may block.
+def _from_ring(name: str) -> str | None:
+    from upright.settings import ring  # noqa: PLC0415  # looking for backends costs, and few need one
 
-    Raises:
-        SecretMissingError: there is no key ring that can be used.
-    """
-    import keyring  # noqa: PLC0415  # it looks for every backend when imported
-    from keyring.errors import KeyringError  # noqa: PLC0415  # it comes with the line above
-
-    try:
-        keyring.set_password(SERVICE, name, value)
-    except KeyringError as error:
-        problem = f"keyring:{name}"
-        raise SecretMissingError(problem, _no_keyring(error)) from error
-
-
-def _from_keyring(reference: str, name: str) -> str | None:
-    import keyring  # noqa: PLC0415  # it looks for every backend when imported
-    from keyring.errors import KeyringError  # noqa: PLC0415  # it comes with the line above
-
-    try:
-        return keyring.get_password(SERVICE, name)
-    except KeyringError as error:
-        raise SecretMissingError(reference, _no_keyring(error)) from error
-
-
-def _no_keyring(error: Exception) -> str:
-    said = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return f"no key ring here ({said}); use file:PATH with mode 0600 instead"
+    return ring.read(name)

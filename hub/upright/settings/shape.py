@@ -153,24 +153,15 @@ class Limits:
     # turns and sessions
     inline_wait_s: float = 5.0  # how long `run` holds a turn before it says still_running
     lease_s: float = 10.0
-    sweep_s: float = 1.0  # how often the engine and the timers look without a hint
-    fold_window_s: float = 2.0
-    fold_max_s: float = 30.0
+    sweep_s: float = 1.0  # how often everything looks at the tables without a hint
     steps_per_turn: int = 50
-    steps_per_item: int = 500
-    turn_s: float = 1_800.0
     concurrent_turns: int = 8
-    wait_deadline_s: float = 86_400.0
-    question_s: float = 604_800.0
     drain_s: float = 10.0
-    # intake and outbox
-    backlog_triggers: int = 10_000
-    retry_after_s: float = 5.0
-    outbox_expires_s: float = 86_400.0
+    # outbox
     outbox_base_s: float = 1.0
     outbox_cap_s: float = 300.0
     outbox_tries: int = 8
-    # connectors
+    # sources
     connector_start_s: float = 30.0
     connector_stop_s: float = 5.0
     connector_base_s: float = 1.0
@@ -180,10 +171,6 @@ class Limits:
     handshake_s: float = 10.0
     ping_s: float = 15.0
     dead_s: float = 40.0
-    pairing_s: float = 600.0
-    command_timeout_s: float = 3_600.0
-    command_output_bytes: int = 256 * 1024 * 1024
-    cancel_grace_s: float = 10.0
     # streams
     events_poll_s: float = 5.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Final, TypeVar
+from typing import Final
 
 from aiohttp import web
 
@@ -17,7 +17,6 @@ from upright.web.bodies import number
 from upright.web.plain import answer
 from upright.web.problems import PARTS, ProblemError
 
-T = TypeVar("T")
 MOST_LISTED: Final = 500
 LISTED: Final = 50
 

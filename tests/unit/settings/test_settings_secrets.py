@@ -12,8 +12,9 @@ import keyring.backends.fail
 import pytest
 
 from upright.api import SecretRef
+from upright.settings import ring as key_ring
 from upright.settings.errors import SecretMissingError
-from upright.settings.secrets import Secrets, store_in_keyring
+from upright.settings.secrets import Secrets
 
 
 class MemoryRing(keyring.backend.KeyringBackend):
@@ -41,7 +42,7 @@ def ring() -> Iterator[None]:
 def test_each_scheme_is_read(tmp_path: Path, ring: None) -> None:
     (tmp_path / "hook").write_text("from file\n", encoding="utf-8")
     (tmp_path / "hook").chmod(0o600)
-    store_in_keyring("hook", "from ring")
+    key_ring.store("hook", "from ring")
     secrets = Secrets({"HOOK": "from env"}, tmp_path)
     read = [
         secrets.resolve(SecretRef(ref)).reveal()
@@ -80,7 +81,7 @@ def test_without_a_key_ring_the_way_out_is_said(tmp_path: Path, ring: None) -> N
     with pytest.raises(SecretMissingError, match="use file:PATH"):
         Secrets({}, tmp_path).resolve(SecretRef("keyring:x"))
     with pytest.raises(SecretMissingError, match="use file:PATH"):
-        store_in_keyring("x", "y")
+        key_ring.store("x", "y")
 
 
 async def test_several_are_fetched_at_once_and_the_missing_are_values(tmp_path: Path) -> None:
