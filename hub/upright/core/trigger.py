@@ -78,14 +78,15 @@ class Origin:
 def origin(trigger: Trigger, source: str, people: People) -> Origin:
     """Fix a trigger's origin: what configuration knows of the id; never what the text says.
 
-    A connector's SELF and SYSTEM stand; a bot stays a bot, listed or not; anybody else is what the
-    identity map knows of the id, and a stranger when it knows nothing: a connector can't promote.
+    A connector's SELF stands; a bot stays a bot, listed or not; anybody else is what the identity
+    map knows of the id, and a stranger when it knows nothing: a connector can't promote, and only
+    the hub itself, which does not come this way, speaks as SYSTEM.
     """
     actor = trigger.actor
     if actor.kind is ActorKind.BOT:
         trust = people.bot_trust(source, actor.id)
         return Origin(actor=actor, trust=trust, listed=trust > Trust.STRANGER)
-    if actor.kind not in {ActorKind.SELF, ActorKind.SYSTEM}:
+    if actor.kind is not ActorKind.SELF:
         person = people.person(source, actor.id)
         actor = replace(actor, kind=person.kind if person else ActorKind.STRANGER)
     return Origin(actor=actor, trust=trust_of(actor.kind), listed=False)

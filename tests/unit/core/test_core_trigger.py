@@ -21,7 +21,7 @@ PEOPLE: Final = People.of(
     trusted_bots=frozenset({"github:our-ci", "*:ourbot"}),
 )
 
-CLAIMS: Final = frozenset(ActorKind) - {ActorKind.SELF, ActorKind.SYSTEM, ActorKind.BOT}
+CLAIMS: Final = frozenset(ActorKind) - {ActorKind.SELF, ActorKind.BOT}
 
 
 def trigger(actor_id: str, kind: ActorKind = ActorKind.STRANGER, text: str = "hi") -> Trigger:
@@ -128,8 +128,9 @@ def test_the_agents_own_output_stays_its_own() -> None:
     assert who("1001", ActorKind.SELF).actor.kind is ActorKind.SELF
 
 
-def test_the_system_stays_the_system() -> None:
-    assert who("hub", ActorKind.SYSTEM).trust is Trust.OPERATOR
+@pytest.mark.clause("B14.2")
+def test_a_connector_that_speaks_as_the_system_is_a_stranger() -> None:
+    assert who("hub", ActorKind.SYSTEM).trust is Trust.STRANGER
 
 
 @pytest.mark.clause("B1.3")
