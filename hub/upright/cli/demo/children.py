@@ -86,10 +86,12 @@ class Children:
             async with asyncio.timeout(within_s):
                 out, err = await process.communicate()
         except TimeoutError as error:
-            process.kill()
-            await process.wait()
             said = f"`{' '.join(argv[-3:])}` did not end within {within_s:g} s"
             raise DemoError(said) from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
         if process.returncode != 0:
             said = f"`{' '.join(argv[-3:])}` failed: {err.decode(errors='replace').strip()}"
             raise DemoError(said)
@@ -140,17 +142,29 @@ class Children:
         """Wait a moment between two looks."""
         await self._clock.sleep(POLL_S)
 
-    def left(self) -> list[str]:
-        """Name the children whose group still holds a process."""
-        return [child.name for child in self._children if _group_lives(child.process.pid)]
+    def left(self, folder: Path) -> list[str]:
+        """Name what still runs: in a child's group, or with *folder* on its command line."""
+        groups = [child.name for child in self._children if _group_lives(child.process.pid)]
+        return [*groups, *_strays(str(folder))]
 
-    def pids(self) -> dict[str, int]:
-        """Return each child's process id."""
-        return {child.name: child.process.pid for child in self._children}
+    def named(self, name: str) -> Child:
+        """Return the child of this name; KeyError when it isn't watched."""
+        return {child.name: child for child in self._children}[name]
 
 
 def _read_if_there(file: Path) -> str:
     return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
+def _strays(folder: str) -> list[str]:
+    """Find programs that left our groups, as a command's guardian does; only Linux tells."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile, or is somebody else's
+            words = file.read_bytes().decode(errors="replace").split("\0")
+            if any(folder in word for word in words) and int(file.parent.name) != os.getpid():
+                found.append(f"process {file.parent.name} ({words[0]})")
+    return found
 
 
 def _group_lives(group: int) -> bool:

@@ -7,8 +7,9 @@ import json
 import shutil
 import signal
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from upright.cli.demo.children import Children, DemoError
 from upright.cli.demo.figures import measure
 from upright.cli.demo.project import draw, new_seed
 from upright.cli.demo.speaker import Speaker
-from upright.cli.demo.stage import PYTHON, Plan, Sabotage, Stage, listed, set_up
+from upright.cli.demo.stage import PYTHON, Plan, Sabotage, Stage, dismiss, listed, set_up
 from upright.cli.demo.story import Patience, Scene, play
 from upright.engine.clock import SystemClock
 from upright.settings.load import environment
@@ -59,39 +60,64 @@ def demo(seed: int | None, keep: bool, as_json: bool, sabotage: str | None) -> N
     )
     folder = Path(tempfile.mkdtemp(prefix="upright-demo-")).resolve()
     (folder / "logs").mkdir()
-    result = asyncio.run(_run(wish, environment(), folder))
+    run = asyncio.run(_run(wish, environment(), folder))
+    _clean_up(run)  # not before the threads are done, which may still write there
     if as_json:
-        click.echo(json.dumps(result, ensure_ascii=False))
-    if not result["ok"]:
+        click.echo(json.dumps(run.result(), ensure_ascii=False))
+    if run.failures:
         raise click.exceptions.Exit(1)
 
 
-async def _run(wish: Wish, env: Mapping[str, str], folder: Path) -> dict[str, Any]:
+async def _run(wish: Wish, env: Mapping[str, str], folder: Path) -> _Run:
+    """Play until the end, or until a signal comes; either way end every process."""
     clock = SystemClock()
     speaker = Speaker(clock, lambda line: click.echo(line, err=wish.as_json), clock.monotonic())
     children = Children(folder / "logs", env, clock)
     run = _Run(wish=wish, env=env, speaker=speaker, folder=folder, children=children)
+    async with aiohttp.ClientSession() as session:
+        try:
+            async with asyncio.TaskGroup() as group:
+                playing = group.create_task(_play(run, session), name="demo")
+                _on_signals(partial(run.interrupt, playing))
+        finally:
+            await _end(run)
+    return run
+
+
+def _on_signals(act: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, act)
+
+
+async def _play(run: _Run, session: aiohttp.ClientSession) -> None:
     try:
-        await run.play()
-    except (DemoError, TimeoutError) as error:
-        run.failures.append(str(error) or "something took too long")
-        speaker.step(f"gave up: {run.failures[-1]}")
-    finally:
-        await run.children.stop_all()
-    left = run.children.left()
-    speaker.check("no process is left", ok=not left, detail=", ".join(left))
+        await run.play(session)
+    except* (DemoError, TimeoutError) as group:
+        for error in group.exceptions:
+            run.failures.append(str(error) or "something took too long")
+            run.speaker.step(f"gave up: {run.failures[-1]}")
+
+
+async def _end(run: _Run) -> None:
+    """End every process, and look whether that worked."""
+    if run.stage is not None:
+        await dismiss(run.stage)
+    await run.children.stop_all()
+    left = await asyncio.to_thread(run.children.left, run.folder)
+    run.speaker.check("no process is left", ok=not left, detail=", ".join(left))
     run.failures.extend(f"a process is left: {name}" for name in left)
-    _clean_up(run)
-    return run.result()
 
 
 def _clean_up(run: _Run) -> None:
-    if run.failures:
-        run.speaker.say(f"FAILED (seed {run.wish.seed}): {'; '.join(run.failures)}")
+    failed = "; ".join(run.failures)
+    if run.failures and not run.interrupted:
+        run.speaker.say(f"FAILED (seed {run.wish.seed}): {failed}")
         run.speaker.say(f"The logs are in {run.folder / 'logs'}")
         return
     shutil.rmtree(run.folder)
-    run.speaker.say(f"DONE in {run.speaker.now_s():.1f} s (seed {run.wish.seed})")
+    ending = failed or "DONE"
+    run.speaker.say(f"{ending} in {run.speaker.now_s():.1f} s (seed {run.wish.seed})")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,8 +132,16 @@ class _Run:
     failures: list[str] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     figures: dict[str, float] = field(default_factory=dict)
+    stage: Stage | None = None
+    interrupted: bool = False
 
-    async def play(self) -> None:
+    def interrupt(self, playing: asyncio.Task[None]) -> None:
+        """Stop the play: a signal came. Once that is over, further ones change nothing."""
+        if playing.cancel():
+            self.interrupted = True
+            self.failures.append("INTERRUPTED")
+
+    async def play(self, session: aiohttp.ClientSession) -> None:
         """Set the stage, play the story, judge it, and show why it went so."""
         drawn = draw(self.wish.seed)
         self.speaker.step(f"seed {drawn.seed}: {drawn.bug.name} in {drawn.bug.path}")
@@ -119,19 +153,18 @@ class _Run:
             environment=self.env,
             sabotage=self.wish.sabotage,
         )
-        async with aiohttp.ClientSession() as session:
-            stage = await set_up(plan, self.children, session, self.speaker)
-            self.speaker.note("set_up")
-            scene = Scene(
-                stage=stage,
-                drawn=drawn,
-                project=project,
-                folder=self.folder,
-                speaker=self.speaker,
-                sabotage=self.wish.sabotage,
-                patience=REAL if plan.has_real_model else SCRIPTED,
-            )
-            await self._tell(scene)
+        stage = self.stage = await set_up(plan, self.children, session, self.speaker)
+        self.speaker.note("set_up")
+        scene = Scene(
+            stage=stage,
+            drawn=drawn,
+            project=project,
+            folder=self.folder,
+            speaker=self.speaker,
+            sabotage=self.wish.sabotage,
+            patience=REAL if plan.has_real_model else SCRIPTED,
+        )
+        await self._tell(scene)
 
     async def _tell(self, scene: Scene) -> None:
         outcome = await play(scene)
@@ -155,9 +188,8 @@ class _Run:
 
     async def _keep(self, stage: Stage) -> None:
         """Leave everything running until a signal comes."""
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
+        stop = asyncio.Event()
+        _on_signals(stop.set)
         self.speaker.say(f"It runs on at {stage.hub.base}. For the command line:")
         for name in ("UPRIGHT_HOME", "UPRIGHT_EXECD_HOME"):
             self.speaker.say(f"  export {name}={stage.env[name]}")

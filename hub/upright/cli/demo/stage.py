@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 import shutil
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from upright.cli.demo.children import Child, Children
+from upright.cli.demo.children import Child, Children, DemoError
 from upright.cli.demo.client import Web
 from upright.cli.demo.project import Project
 from upright.cli.demo.speaker import Speaker
@@ -26,6 +27,7 @@ BOT: Final = "upright-bot"
 CI_APP: Final = "sandbox-ci"
 PAIR_S: Final = 30.0
 ONLINE_S: Final = 15.0
+DISMISS_S: Final = 15.0
 MODEL_VARIABLES: Final = ("UPRIGHT_MODEL_URL", "OPENAI_API_KEY")
 PYTHON: Final = (sys.executable, "-m")
 
@@ -51,12 +53,14 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to be set up, and where."""
+    """What is to be set up, and where; ``config`` is more of upright.toml, ``rules`` execd.toml."""
 
     folder: Path
     project: Project
     environment: Mapping[str, str]
-    sabotage: Sabotage | None
+    sabotage: Sabotage | None = None
+    config: str = ""
+    rules: str = 'mode = "allow"\n'
 
     @property
     def has_real_model(self) -> bool:
@@ -109,18 +113,35 @@ async def set_up(
         "DEMO_WEBHOOK_SECRET": secret,
         "DEMO_GITHUB_TOKEN": token,
     }
-    model = None if plan.has_real_model else await _model(plan, children, session)
-    github = await _github(plan, children, session, env)
-    _write_config(plan, github.base, model)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_home(plan, children, env), name="init")
+        group.create_task(_workspace(plan, children, env), name="workspace")
+        model = group.create_task(_model(plan, children, session), name="model")
+        github = group.create_task(_github(plan, children, session, env), name="github")
+    _write_config(plan, github.result().base, model.result())
     hub = await _hub(plan, children, session, env)
     speaker.step(f"the hub listens on {hub.base}")
-    await github.post("/_sandbox/hooks", {"url": f"{hub.base}/hooks/github", "secret": secret})
-    stage = Stage(hub=hub, github=github, model=model, children=children, env=env)
-    await _device(plan, stage, speaker)
+    hook = {"url": f"{hub.base}/hooks/github", "secret": secret}
+    await github.result().post("/_sandbox/hooks", hook)
+    stage = Stage(hub=hub, github=github.result(), model=model.result(), children=children, env=env)
+    await pair(plan, stage, speaker)
     return stage
 
 
-async def _model(plan: Plan, children: Children, session: aiohttp.ClientSession) -> Web:
+async def _home(plan: Plan, children: Children, env: Mapping[str, str]) -> None:
+    (plan.folder / "hub").mkdir(mode=0o700)
+    await children.run([*PYTHON, "upright", "init"], env=env, within_s=30.0)
+
+
+async def _workspace(plan: Plan, children: Children, env: Mapping[str, str]) -> None:
+    (plan.folder / "execd").mkdir(mode=0o700)
+    add = [*PYTHON, "upright_execd", "workspace", "add", str(plan.project.checkout)]
+    await children.run(add, env=_device_env(env), within_s=30.0)
+
+
+async def _model(plan: Plan, children: Children, session: aiohttp.ClientSession) -> Web | None:
+    if plan.has_real_model:
+        return None
     ready = plan.folder / "model.ready"
     argv = [*PYTHON, "upright", "model", "serve", "--ready-file", str(ready)]
     child = await children.start("model", argv, env={})
@@ -143,16 +164,13 @@ def _write_config(plan: Plan, github: str, model: Web | None) -> None:
     section = ""
     if model is not None:
         section = f'[model]\nbase_url = "{model.base}/v1"\nname = "scripted"\n'
-    home = plan.folder / "hub"
-    home.mkdir(mode=0o700)
     text = CONFIG.format(ci_app=CI_APP, bot=BOT, github=github, member=MEMBER, model=section)
-    (home / "upright.toml").write_text(text, encoding="utf-8")
+    (plan.folder / "hub" / "upright.toml").write_text(text + plan.config, encoding="utf-8")
 
 
 async def _hub(
     plan: Plan, children: Children, session: aiohttp.ClientSession, env: Mapping[str, str]
 ) -> Web:
-    await children.run([*PYTHON, "upright", "init"], env=env, within_s=30.0)
     child = await children.start("hub", [*PYTHON, "upright", "serve"], env=env)
     said = json.loads(await children.ready(child, plan.folder / "hub" / "hub.json"))
     token = (plan.folder / "hub" / "api.token").read_text(encoding="ascii").strip()
@@ -160,20 +178,17 @@ async def _hub(
 
 
 # ------------------------------------------------------------------ the device
-async def _device(plan: Plan, stage: Stage, speaker: Speaker) -> None:
+async def pair(plan: Plan, stage: Stage, speaker: Speaker) -> None:
+    """Pair the device by both command lines, and start its daemon."""
     home = plan.folder / "execd"
-    home.mkdir(mode=0o700)
-    env = {**stage.env, **_path(plan)}
-    execd = [*PYTHON, "upright_execd"]
-    run = stage.children.run
-    await run([*execd, "workspace", "add", str(plan.project.checkout)], env=env, within_s=20.0)
-    _allow(home)
+    _write_rules(plan, home)
+    execd, env = [*PYTHON, "upright_execd"], {**_device_env(stage.env), **_path(plan)}
     pairing = [*execd, "pair", stage.hub.base, "--jsonl", "--key-file", str(home / "device.key")]
     child = await stage.children.start("execd-pair", pairing, env=env)
     code, digits = await _code(stage, child)
     speaker.step(f"execd asks to be paired: code {code}, digits {digits}")
     approve = [*PYTHON, "upright", "device", "approve", code, "--yes"]
-    await run(approve, env=stage.env, within_s=PAIR_S)
+    await stage.children.run(approve, env=stage.env, within_s=PAIR_S)
     async with asyncio.timeout(PAIR_S):
         await child.process.wait()
     stage.children.forget(child)
@@ -182,10 +197,24 @@ async def _device(plan: Plan, stage: Stage, speaker: Speaker) -> None:
     speaker.step(f"the device is paired and serves {plan.project.checkout.name}")
 
 
-def _allow(home: Path) -> None:
+async def dismiss(stage: Stage) -> None:
+    """Revoke the device: its commands end with it, which stopping the daemon would not do."""
+    with contextlib.suppress(DemoError, TimeoutError):  # the hub may be gone; we look afterwards
+        for device in listed(await stage.hub.get("/v1/devices")):
+            await stage.hub.post(f"/v1/devices/{device['id']}/revoke", {})
+        async with asyncio.timeout(DISMISS_S):
+            await stage.children.named("execd").process.wait()
+
+
+def _device_env(env: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what is the hub's alone: commands on the device see none of its secrets."""
+    return {"UPRIGHT_EXECD_HOME": env["UPRIGHT_EXECD_HOME"]}
+
+
+def _write_rules(plan: Plan, home: Path) -> None:
     """Let commands run in listed workspaces without a question, as the owner would write it."""
     settings = home / "execd.toml"
-    settings.write_text('mode = "allow"\n', encoding="utf-8")
+    settings.write_text(plan.rules, encoding="utf-8")
     settings.chmod(0o600)
 
 
