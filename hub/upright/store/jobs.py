@@ -246,7 +246,7 @@ def tell(u: Unit, job: Job) -> None:
         kind="job.finished",
         channel=Channel.JOB,
         title=f"job {job.id}: {job.outcome}",
-        text=json.dumps(output.result(u.c, job), ensure_ascii=False),
+        text=json.dumps(output.result(u.c, job, output.TOLD_BYTES), ensure_ascii=False),
         actor=intake.HUB,
         trust=Trust.MEMBER,
         dedupe=(f"job:{job.id}",),

@@ -13,6 +13,7 @@ from upright.store.errors import OutputGapError
 from upright.store.tables import JOB, OUTPUT
 
 SHOWN_BYTES: Final = 8 * 1024
+TOLD_BYTES: Final = 600  # of each stream in a trigger, whose text has room for 2 KiB
 _COUNTERS: Final = {"stdout": JOB.c.stdout_bytes, "stderr": JOB.c.stderr_bytes}
 
 
@@ -85,12 +86,12 @@ def read(c: sa.Connection, stream: Stream, offset: int, max_bytes: int) -> tuple
     return begin, b"".join(parts)[:max_bytes]
 
 
-def shown(c: sa.Connection, stream: Stream) -> str:
+def shown(c: sa.Connection, stream: Stream, cap_bytes: int = SHOWN_BYTES) -> str:
     """Return a stream as text, head and tail when it is long, with a notice of what is between."""
     total = length(c, stream)
-    if total <= SHOWN_BYTES:
-        return read(c, stream, 0, SHOWN_BYTES)[1].decode(errors="replace")
-    half = SHOWN_BYTES // 2
+    if total <= cap_bytes:
+        return read(c, stream, 0, cap_bytes)[1].decode(errors="replace")
+    half = cap_bytes // 2
     head = read(c, stream, 0, half)[1].decode(errors="replace")
     begin, tail = read(c, stream, total - half, half)
     where = f"read_output({stream.job}, {stream.name}, {half})"
@@ -98,8 +99,11 @@ def shown(c: sa.Connection, stream: Stream) -> str:
     return head + notice + tail.decode(errors="replace")
 
 
-def result(c: sa.Connection, job: Job) -> dict[str, Any]:
-    """Return what the model reads of a job: the volatile part first, the outcome behind it."""
+def result(c: sa.Connection, job: Job, cap_bytes: int = SHOWN_BYTES) -> dict[str, Any]:
+    """Return what the model reads of a job: the volatile part first, the outcome behind it.
+
+    *cap_bytes* bounds each stream; what is left out stands behind ``read_output``.
+    """
     detail = json.loads(job.detail_json)
     said: dict[str, Any] = {"job": job.id}
     if job.ended_at_ms is not None:
@@ -108,8 +112,8 @@ def result(c: sa.Connection, job: Job) -> dict[str, Any]:
     if job.code is not None:
         said["code"] = job.code
     said["started"] = job.started
-    said["stdout"] = shown(c, Stream(job.id, "stdout"))
-    said["stderr"] = shown(c, Stream(job.id, "stderr"))
+    said["stdout"] = shown(c, Stream(job.id, "stdout"), cap_bytes)
+    said["stderr"] = shown(c, Stream(job.id, "stderr"), cap_bytes)
     if detail.get("text"):
         said["note"] = detail["text"]
     for key in ("survivors", "env_dropped"):
