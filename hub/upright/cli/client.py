@@ -75,7 +75,11 @@ class Hub:
         """Do."""
         return self._ask("POST", path, {}, body)
 
-    def events(self, after: int | None = None) -> Generator[Happened]:
+    def newest(self) -> int:
+        """Return the newest event's number: ask before you list, then stream from it."""
+        return int(self.get("v1", "events", "last")["seq"])
+
+    def events(self, after: int) -> Generator[Happened]:
         """Yield events as they happen, behind number *after*; a lost connection is taken up again.
 
         Raises:
@@ -89,7 +93,7 @@ class Hub:
                     yield event
             except UnreachableError:
                 failures += 1
-                if failures > RECONNECTS or after is None:
+                if failures > RECONNECTS:
                     raise
             threading.Event().wait(RECONNECT_S)
 
@@ -107,7 +111,7 @@ class Hub:
             connection.close()
         return _checked(response.status, content)
 
-    def _stream(self, after: int | None) -> Iterator[Happened]:
+    def _stream(self, after: int) -> Iterator[Happened]:
         connection = self._connect(QUIET_S)
         try:
             target = _target(("v1", "events"), {"after": after})

@@ -46,33 +46,37 @@ def inbox(
     if why_id:
         emit_why(place.hub.get("v1", "why", why_id), as_json=as_json)
         return
+    seq = place.hub.newest() if watch else 0
     rows = place.hub.get("v1", "inbox", limit=limit, disposition=disposition)[::-1]
     if as_json and not watch:
         render.emit_json(rows)
         return
     _emit(rows, as_json=as_json)
     if watch:
-        _watch(place, rows[-1]["seq"] if rows else 0, disposition, as_json=as_json)
+        _watch(place, seq, disposition, as_json=as_json)
 
 
-def _emit(rows: list[dict[str, Any]], *, as_json: bool) -> None:
+def _emit(rows: list[dict[str, Any]], *, as_json: bool, titles: bool = True) -> None:
     if as_json:
         for row in rows:
             render.emit_line(row)
     else:
-        render.emit_table(rows, _columns(), empty="Nothing came in yet.")
+        render.emit_table(rows, _columns(), empty="Nothing came in yet.", titles=titles)
 
 
-def _watch(place: Place, last: int, disposition: str | None, *, as_json: bool) -> None:
-    """Print what comes in. The stream only says that there is something; the rows say what."""
-    for event in place.hub.events():
-        if event.stop != "intake.accepted":
-            continue
-        newest = place.hub.get("v1", "inbox", limit=500, disposition=disposition)
-        rows = [row for row in newest[::-1] if row["seq"] > last]
-        if rows:
-            _emit(rows, as_json=as_json)
-            last = rows[-1]["seq"]
+def _watch(place: Place, seq: int, disposition: str | None, *, as_json: bool) -> None:
+    """Print what comes in after event *seq*."""
+    for event in place.hub.events(seq):
+        if event.stop == "intake.accepted":
+            row = place.hub.get("v1", "triggers", event.data["trigger_id"])
+            if disposition in {None, row["disposition"]}:
+                _emit([_as_listed(row)], as_json=as_json, titles=False)
+
+
+def _as_listed(row: dict[str, Any]) -> dict[str, Any]:
+    """Make a trigger that was read alone look like one of the list."""
+    body, thread = row.pop("body"), row.pop("thread")
+    return {**row, "title": body["content"]["title"], "thread_title": thread["title"]}
 
 
 @click.command()

@@ -96,15 +96,18 @@ def emit_line(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False))
 
 
-def emit_table(rows: Iterable[Row], columns: Sequence[Column], *, empty: str) -> None:
+def emit_table(
+    rows: Iterable[Row], columns: Sequence[Column], *, empty: str, titles: bool = True
+) -> None:
     """Print rows under titles; on a terminal the last column is cut to the width."""
     cells = [[_cell(read(row)) for _, read in columns] for row in rows]
     if not cells:
         click.echo(empty, err=True)
         return
-    titles = [title for title, _ in columns]
-    widths = [max(width(row[n]) for row in (titles, *cells)) for n in range(len(columns))]
-    click.echo(click.style(_line(titles, widths), bold=True))
+    head = [title for title, _ in columns]
+    widths = [max(width(row[n]) for row in (head, *cells)) for n in range(len(columns))]
+    if titles:
+        click.echo(click.style(_line(head, widths), bold=True))
     for row in cells:
         click.echo(_line(row, widths))
 

@@ -66,6 +66,7 @@ def show(place: Place, wanted: str, as_json: bool) -> None:
 @pass_place
 def tail(place: Place, *, wanted: str, follow: bool, entries: int, as_json: bool) -> None:
     """Print the end of a transcript."""
+    seq = place.hub.newest() if follow else 0
     it = place.hub.get("v1", "sessions", wanted)
     whole, after = it["id"], it["entries"] - 1 - entries
     for entry in _new(place, whole, max(after, -1)):
@@ -73,7 +74,7 @@ def tail(place: Place, *, wanted: str, follow: bool, entries: int, as_json: bool
         after = entry["n"]
     if not follow:
         return
-    for event in place.hub.events():
+    for event in place.hub.events(seq):
         if event.data.get("session_id") == whole:
             for entry in _new(place, whole, after):
                 _emit(entry, as_json=as_json)

@@ -21,6 +21,7 @@ def routes() -> Iterable[web.RouteDef]:
         post("/hooks/{source}", hooks.receive),
         get("/v1/device", device.serve),
         get("/v1/events", stream.events),
+        get("/v1/events/last", stream.last),
         get("/v1/status", reads.status),
         get("/v1/inbox", reads.inbox),
         get("/v1/triggers/{id}", reads.trigger),

@@ -11,7 +11,7 @@ from aiohttp import ClientConnectionResetError, web
 from upright.store import views
 from upright.web.bell import rung
 from upright.web.bodies import number
-from upright.web.plain import encode
+from upright.web.plain import answer, encode
 from upright.web.problems import PARTS, ProblemError
 
 CLOSING: Final = web.AppKey("closing", asyncio.Event)
@@ -33,15 +33,20 @@ async def events(request: web.Request) -> web.StreamResponse:
     return response
 
 
+async def last(request: web.Request) -> web.Response:
+    """Say the newest event's number: ask first, then list, then stream from it, without a gap."""
+    return answer({"seq": await request.app[PARTS].store.read(views.last_seq)})
+
+
 async def _start(request: web.Request) -> int:
-    last = request.headers.get("Last-Event-ID")
-    if last is None:
+    seen = request.headers.get("Last-Event-ID")
+    if seen is None:
         newest = await request.app[PARTS].store.read(views.last_seq)
         return number(request, "after", newest)
-    if not last.isascii() or not last.isdigit():
+    if not seen.isascii() or not seen.isdigit():
         detail = "Last-Event-ID must be a whole number"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "events.last_id", detail)
-    return int(last[:16])
+    return int(seen[:16])
 
 
 async def _some(request: web.Request, response: web.StreamResponse, seq: int) -> int:

@@ -14,8 +14,6 @@ import keyring
 import pytest
 
 from fixtures.cli_hub import Served, Terminal
-from fixtures.web_hub import TOKEN
-from upright.cli.client import Hub, UnreachableError
 from upright.cli.main import COMMANDS
 from upright.cli.template import template
 from upright.settings import shape
@@ -178,17 +176,3 @@ def test_nonsense_is_usage(upright: Terminal) -> None:
     assert upright("inboks").code == 2
     assert upright("inbox", "--nope").code == 2
     assert upright("sandbox", "nobody").code == 2
-
-
-# ------------------------------------------------------------------ the stream
-def test_the_client_takes_events_up_behind_a_number(served: Served) -> None:
-    events = Hub(url=served.url, token=TOKEN).events(7)
-    first, second = next(events), next(events)
-    assert (first.seq, first.stop, second.seq) == (8, "outbox.sent", 9)
-    assert first.data["outbox_id"] == "ob_fixed"
-    events.close()
-
-
-def test_a_stream_of_a_hub_that_is_away_ends() -> None:
-    with pytest.raises(UnreachableError):
-        next(Hub(url="http://127.0.0.1:9", token="").events())
