@@ -17,6 +17,7 @@ from upright_execd import settings
 from upright_execd.audit import Audit
 from upright_execd.clock import Clock, os_boot_id
 from upright_execd.commands import LocalCommands
+from upright_execd.confinement import enforceable
 from upright_execd.consent import Answer, Consent
 from upright_execd.errors import AlreadyRunningError, RevokedError
 from upright_execd.house import House, OwnerRules
@@ -97,6 +98,7 @@ class Daemon:
             audit=audit,
             clock=clock,
             os_boot_id=os_boot_id(),
+            enforceable=enforceable(),
             login_environment=settings.login_environment(),
             rules=lambda: self._files.rules,
         )

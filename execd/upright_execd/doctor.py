@@ -17,9 +17,11 @@ from urllib.parse import urlsplit
 
 from upright_execd import daemon, network, pinned, settings, workspace
 from upright_execd.audit import first_break
+from upright_execd.confinement import enforceable
 from upright_execd.errors import ExecdError
 from upright_execd.keys import open_key
 from upright_execd.paths import Paths
+from upright_wire.spec import Confinement
 
 BOUND_S: Final = 5.0
 MIN_GIT: Final = (2, 20)
@@ -151,6 +153,15 @@ def _distributions(_paths: Paths) -> Finding:
     return Finding(id="distributions", verdict=Verdict.OK, evidence=seen)
 
 
+def _confinement(_paths: Paths) -> Finding:
+    profiles = enforceable()
+    seen = f"profiles: {', '.join(sorted(profiles))}"
+    if Confinement.WORKSPACE not in profiles:
+        fix = "Use Linux 6.2 or later with Landlock on; until then confined commands are denied."
+        return Finding(id="confinement", verdict=Verdict.WARN, evidence=seen, fix=fix)
+    return Finding(id="confinement", verdict=Verdict.OK, evidence=seen)
+
+
 def _audit(paths: Paths) -> Finding:
     broken = first_break(paths.audit)
     if broken is None:
@@ -183,6 +194,7 @@ _CHECKS: Final[tuple[Callable[[Paths], Finding], ...]] = (
     _workspaces,
     _disk,
     _distributions,
+    _confinement,
     _audit,
     _owner,
 )

@@ -12,6 +12,7 @@ from upright_execd.paths import Paths
 from upright_execd.settings import Settings
 from upright_execd.spool.store import Spool
 from upright_execd.workspace import Workspace
+from upright_wire.spec import Confinement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,5 +37,6 @@ class House:
     audit: Audit
     clock: Clock
     os_boot_id: str
+    enforceable: frozenset[Confinement]
     login_environment: Mapping[str, str]
     rules: Callable[[], OwnerRules]

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from upright_execd import environment, workspace
+from upright_execd import confinement, environment, workspace
 from upright_execd.command import Command
 from upright_execd.consent import Question
 from upright_execd.house import House
@@ -87,7 +87,8 @@ class Intake:
 
     def _decide(self, order: Exec, held: Held) -> Decision:
         place = Place.ELSEWHERE if held.workspace is None else Place.WORKSPACE
-        return decide(self._house.rules().settings.mode, place, order.spec.confinement)
+        mode = self._house.rules().settings.mode
+        return decide(mode, place, order.spec.confinement, self._house.enforceable)
 
     async def _ask(self, command: Command, order: Exec, held: Held, reason: Rule) -> Rule:
         spec = order.spec
@@ -134,14 +135,15 @@ class Intake:
             os_boot_id=house.os_boot_id,
             env_dropped=given.dropped,
         )
+        folder = house.spool.folder(order.command_id)
         this = Launch(
             accepted=accepted,
             cwd=os.dup(held.handle),
             variables=given.variables,
+            writable=confinement.writable(order.spec.confinement, held, folder.path),
             bell=house.paths.bell,
             quota_bytes=min(order.spec.quota_bytes, settings.command_quota_bytes),
         )
-        folder = house.spool.folder(order.command_id)
         self.shims.add(await asyncio.to_thread(launch, folder, this))
         command.accepted = accepted
         command.apply(Allow())

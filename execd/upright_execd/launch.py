@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from upright_execd.paths import PRIVATE_FOLDER
 from upright_execd.shim import order, records
 from upright_execd.spool.accepted import Accepted
 from upright_execd.spool.folder import Folder
@@ -24,13 +25,18 @@ _LOCK, _CWD = 3, 4  # the shim's file descriptors, after stdin, stdout and stder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What a shim is born with; ``cwd`` is a handle of the judged folder, closed by the launch."""
+    """What a shim is born with; ``cwd`` is a handle of the judged folder, closed by the launch.
+
+    ``writable`` holds the only folders in which the command may change anything; the first is for
+    its temporary files. Empty: it is not confined.
+    """
 
     accepted: Accepted
     cwd: int
     variables: Mapping[str, str]
     bell: Path
     quota_bytes: int
+    writable: tuple[Path, ...] = ()
 
 
 def launch(folder: Folder, this: Launch) -> int:
@@ -43,6 +49,9 @@ def launch(folder: Folder, this: Launch) -> int:
         OSError: the disk or the process table refuses; then nothing was started.
     """
     try:
+        folder.make()
+        for path in this.writable:
+            path.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         with folder.accepting(this.accepted) as lock:
             return _spawn(folder, this, lock)
     finally:
@@ -57,7 +66,7 @@ def _spawn(folder: Folder, this: Launch, lock: int) -> int:
         return os.posix_spawn(  # our own interpreter; the argv is no shell's
             sys.executable,
             _command_line(folder, this),
-            dict(this.variables),
+            _variables(this),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
@@ -84,4 +93,10 @@ def _command_line(folder: Folder, this: Launch) -> list[bytes]:
     }
     argv = [part.encode() for part in spec.argv]
     python = [os.fsencode(sys.executable), b"-I", b"-S", b"-E", b"-c", _BOOT.encode()]
-    return [*python, *order.arguments(numbers, str(folder.path), str(this.bell), argv)]
+    words = order.arguments(numbers, (str(folder.path), str(this.bell)), this.writable, argv)
+    return [*python, *words]
+
+
+def _variables(this: Launch) -> dict[str, str]:
+    own = {"TMPDIR": str(this.writable[0])} if this.writable else {}
+    return {**this.variables, **own}

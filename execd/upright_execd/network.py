@@ -16,6 +16,7 @@ from typing import Final
 from upright_execd import pinned
 from upright_execd.clock import Clock, SystemClock, os_boot_id
 from upright_execd.commands import LocalCommands
+from upright_execd.confinement import caps, enforceable
 from upright_execd.conversation import Times
 from upright_execd.errors import NotFoundError, RevokedError
 from upright_execd.keys import KeyFile, KeyRing, KeyStore, open_key
@@ -23,7 +24,6 @@ from upright_execd.link import HubLink, LinkParts, LinkStatus, Me
 from upright_execd.paths import Paths
 from upright_execd.pinned import Pinned
 from upright_execd.redial import Intervals
-from upright_execd.rules import CAPS
 from upright_execd.settings import Settings
 from upright_wire.command import State
 from upright_wire.frames import Facts
@@ -71,7 +71,7 @@ def network_half(paths: Paths, settings: Settings, commands: LocalCommands) -> N
     me = Me(
         key=open_key(key_store(hub.key_file)),
         pinned=hub,
-        caps=CAPS,
+        caps=caps(enforceable()),
         boot_id=secrets.token_hex(8),
         os_boot_id=os_boot_id(),
     )

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from upright_execd.errors import ExecdError, NotRunningError, RemoteError
 from upright_execd.paths import Paths
-from upright_execd.peer import connect, is_same_user, listen
+from upright_execd.peer import connect, is_from_a_command, is_same_user, listen
 
 BOUND_S: Final = 10.0
 MAX_LINE_BYTES: Final = 4 * 1024 * 1024
@@ -41,7 +41,9 @@ class OwnerLine:
 
     async def _serve(self, connection: socket.socket) -> None:
         with connection:
-            if not is_same_user(connection):
+            if not is_same_user(connection) or await asyncio.to_thread(
+                is_from_a_command, connection
+            ):
                 log.warning("owner.stranger")
                 return
             try:

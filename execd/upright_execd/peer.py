@@ -11,9 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from upright_execd.environment import COMMAND_VARIABLE
 from upright_execd.paths import PRIVATE_FILE
 
 _MAX_PATH_BYTES: Final = 100  # sun_path has 104 or 108
+_MAX_ANCESTORS: Final = 256
+_MARK: Final = f"{COMMAND_VARIABLE}=".encode("ascii")
 _XUCRED: Final = (0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED, size of a struct xucred
 
 
@@ -53,14 +56,41 @@ def connect(path: Path, timeout_s: float) -> socket.socket:
 def is_same_user(connection: socket.socket) -> bool:
     """Say whether the other end is a process of this user, by the kernel's word."""
     if sys.platform == "linux":
-        content = connection.getsockopt(
-            socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
-        )
-        _, user, _ = struct.unpack("3i", content)
+        _, user, _ = _credentials(connection)
     else:
         level, option, size = _XUCRED
         user = struct.unpack_from("=II", connection.getsockopt(level, option, size))[1]
     return int(user) == os.getuid()
+
+
+def is_from_a_command(connection: socket.socket) -> bool:
+    """Say whether the other end descends from a command: that must not answer for its owner.
+
+    A shim is the parent of last resort of all its descendants, and its environment, which names the
+    command, can't be changed by them. Where there is no /proc, nobody is found.
+    """
+    if sys.platform != "linux":
+        return False
+    pid, _, _ = _credentials(connection)
+    for _ in range(_MAX_ANCESTORS):
+        if pid <= 1:
+            return False
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes()
+            status = Path(f"/proc/{pid}/stat").read_bytes()
+        except OSError:
+            return True  # gone already, or not ours to look at: no owner at a terminal is that
+        if any(word.startswith(_MARK) for word in environment.split(b"\0")):
+            return True
+        pid = int(status[status.rindex(b")") + 2 :].split()[1])
+    return True
+
+
+def _credentials(connection: socket.socket) -> tuple[int, int, int]:
+    """Return pid, user and group of the other end, as the kernel knows them (Linux)."""
+    content = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, user, group = struct.unpack("3i", content)
+    return pid, user, group
 
 
 @contextmanager

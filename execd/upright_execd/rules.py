@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from upright_execd.settings import Mode
 from upright_wire.spec import Confinement
-
-ENFORCEABLE: Final = frozenset({Confinement.NONE})
-"""The profiles that this version can hold a command to; it announces these and no others."""
-
-
-CAPS: Final = ("exec", "stdin", *(f"confinement.{profile}" for profile in sorted(ENFORCEABLE)))
-"""What this version can do, as it tells the hub."""
 
 
 class Place(StrEnum):
@@ -66,12 +59,14 @@ _TABLE: Final[Mapping[tuple[Mode, Place], Decision]] = {
 }
 
 
-def decide(mode: Mode, place: Place, confinement: Confinement) -> Decision:
+def decide(
+    mode: Mode, place: Place, confinement: Confinement, enforceable: Collection[Confinement]
+) -> Decision:
     """Judge one command; what the table doesn't know is denied.
 
     A profile that can't be enforced is denied whatever the mode: it never runs without it.
     """
-    if mode is not Mode.OFF and confinement not in ENFORCEABLE:
+    if mode is not Mode.OFF and confinement not in enforceable:
         return Decision(verdict=Verdict.DENY, rule=Rule.CONFINEMENT_UNAVAILABLE)
     reserved = Decision(verdict=Verdict.DENY, rule=Rule.MODE_RESERVED)
     return _TABLE.get((mode, place), reserved)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 
 EXIT_UNBORN = 127
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
@@ -15,9 +16,12 @@ class Child:
     """A forked process that waits at a gate before it becomes the command.
 
     ``pid`` is also its group and session. ``outputs`` are the ends to read stdout and stderr from.
+    *confine* is called in it last of all.
     """
 
-    def __init__(self, argv: list[bytes], cwd: int, stdin: str) -> None:
+    def __init__(
+        self, argv: list[bytes], cwd: int, stdin: str, confine: Callable[[], None]
+    ) -> None:
         gate, self._gate = os.pipe()
         self._failure, failure = os.pipe()
         out, out_end = os.pipe()
@@ -27,7 +31,10 @@ class Child:
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self._gate)
-            _become(argv, cwd, (source, out_end, err_end), gate=gate, failure=failure)
+            _set_the_stage((source, out_end, err_end))
+            if os.read(gate, 1):
+                _become(argv, cwd, confine, failure)
+            os._exit(EXIT_UNBORN)
         for handle in (gate, failure, out_end, err_end, source, cwd):
             os.close(handle)
 
@@ -45,20 +52,21 @@ class Child:
         os.close(self._failure)
 
 
-def _become(
-    argv: list[bytes], cwd: int, standard: tuple[int, int, int], *, gate: int, failure: int
-) -> None:
-    """Run in the child: set the stage, wait for the gate, exec; never return."""
+def _set_the_stage(standard: tuple[int, int, int]) -> None:
+    """Run in the child: a session of its own, its streams, and the signals as a program expects."""
     os.setsid()
     for number, handle in enumerate(standard):
         os.dup2(handle, number)
     signal.set_wakeup_fd(-1)
     for number in RESTORED:
         signal.signal(number, signal.SIG_DFL)
-    if os.read(gate, 1):
-        try:
-            os.fchdir(cwd)
-            os.execvp(argv[0], argv)  # noqa: S606  # argv is what was judged, without a shell
-        except OSError as error:
-            os.write(failure, str(error.errno).encode("ascii"))
-    os._exit(EXIT_UNBORN)
+
+
+def _become(argv: list[bytes], cwd: int, confine: Callable[[], None], failure: int) -> None:
+    """Run in the child: become the command, or say why not."""
+    try:
+        os.fchdir(cwd)
+        confine()
+        os.execvp(argv[0], argv)  # noqa: S606  # argv is what was judged, without a shell
+    except OSError as error:
+        os.write(failure, str(error.errno).encode("ascii"))

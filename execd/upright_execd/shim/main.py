@@ -8,6 +8,7 @@ least one of the two sees the other.
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -47,8 +48,15 @@ def main(args: list[str], monotonic: Callable[[], float]) -> int:
         return 0
     kin.adopt_orphans()
     children = _watch_children()
+    try:
+        confine = _confinement(order)
+    except OSError as error:
+        final.write(_failed(error.errno or errno.EIO))
+        bell.ring()
+        return 0
     stdin = f"{order.folder}/{STDIN}"
-    child = Child(order.argv, order.cwd, stdin if os.path.exists(stdin) else os.devnull)
+    source = stdin if os.path.exists(stdin) else os.devnull
+    child = Child(order.argv, order.cwd, source, confine)
     begun = [("pid", str(child.pid)), ("start_time", kin.start_time(child.pid))]
     if not write_exclusive(order.folder, STARTED, begun):
         child.drop()
@@ -56,12 +64,26 @@ def main(args: list[str], monotonic: Callable[[], float]) -> int:
     if _is_fenced(order):
         child.drop()
         final.write(_FENCED)
-    elif errno := child.release():
-        final.write([("ending", "spawn_failed"), ("number", str(errno)), ("started", "no")])
+    elif number := child.release():
+        final.write(_failed(number))
     else:
         final.write(_own(order, child, bell, (control, children), monotonic=monotonic))
     bell.ring()
     return 0
+
+
+def _failed(number: int) -> Pairs:
+    return [("ending", "spawn_failed"), ("number", str(number)), ("started", "no")]
+
+
+def _confinement(order: Order) -> Callable[[], None]:
+    """Return what confines the child; the rules are made here, before there is one."""
+    if not order.writable:
+        return lambda: None
+    from upright_execd.shim import landlock  # noqa: PLC0415  # 3 ms that most don't need
+
+    rules = landlock.ruleset(order.writable)
+    return lambda: landlock.restrict(rules)
 
 
 def _is_fenced(order: Order) -> bool:

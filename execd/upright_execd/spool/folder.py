@@ -155,7 +155,9 @@ class Folder:
     def strip(self) -> None:
         """Drop everything but the receipt."""
         for entry in self.path.iterdir():
-            if entry.name != RECEIPT:
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            elif entry.name != RECEIPT:
                 entry.unlink()
 
     def delete(self) -> None:

@@ -12,11 +12,11 @@ import click
 
 from upright_execd import network, pinned, settings
 from upright_execd.address import read_address
+from upright_execd.confinement import caps, enforceable
 from upright_execd.errors import ExecdError
 from upright_execd.keys import DeviceKey, KeyFile, KeyStore, new_private_key
 from upright_execd.pairing import PairParts, Shown, pair
 from upright_execd.paths import Paths, make_private
-from upright_execd.rules import CAPS
 from upright_execd.verbs.output import paths_of
 
 
@@ -49,7 +49,7 @@ def verb(
     parts = PairParts(
         address=address,
         key=_key(store),
-        caps=CAPS,
+        caps=caps(enforceable()),
         facts=network.facts(),
         times=network.times(settings.load(paths.settings)),
         uniform=secrets.SystemRandom().uniform,

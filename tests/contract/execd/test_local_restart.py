@@ -73,6 +73,7 @@ async def test_a_new_daemon_takes_up_a_command_that_runs(tmp_path: Path) -> None
 async def test_a_command_that_ended_without_a_daemon_is_told_whole(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         await local.start("sh", "-c", TICKS)
+        await grown(local)
     (tmp_path / "work/stop").touch()
     await eventually((folder(tmp_path) / "exit").exists)
     async with running(tmp_path) as local:

@@ -143,7 +143,7 @@ async def test_settings_that_cannot_be_read_allow_nothing(local: Local) -> None:
 
 async def test_a_profile_that_cannot_be_enforced_is_denied(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
-        outcome = await local.run("true", confinement=Confinement.WORKSPACE)
+        outcome = await local.run("true", confinement=Confinement.WORKSPACE_NO_NETWORK)
         assert denied(outcome) == "confinement_unavailable"
 
 
@@ -214,6 +214,17 @@ async def test_the_socket_is_the_owners_alone(local: Local) -> None:
     path = local.daemon.house.paths.socket
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+async def test_a_command_cannot_answer_for_its_owner(local: Local) -> None:
+    await settings(local, 'mode = "allow"')
+    home = str(local.daemon.house.paths.config)
+    program = [sys.executable, "-m", "upright_execd", "--home", home, "status"]
+    for number, before in enumerate([[], ["env", "-i"], ["setsid", "--wait", "env", "-i"]]):
+        command_id = f"jb_{number}"
+        outcome = await local.run(*before, *program, command_id=command_id)
+        assert outcome.number == 5
+    assert (await execd(local, "status"))[0] == 0
 
 
 async def test_a_question_that_is_none_gets_a_sentence(local: Local) -> None:
