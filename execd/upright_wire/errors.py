@@ -12,7 +12,7 @@ class WireError(Exception):
 
     def __init__(self, **data: object) -> None:
         said = ", ".join(f"{key} {value}" for key, value in data.items())
-        sentence = (type(self).__doc__ or "").splitlines()[0].rstrip(".")
+        sentence = (type(self).__doc__ or self.code).splitlines()[0].rstrip(".")
         super().__init__(f"{sentence}: {said}" if said else sentence)
         self.data = data
 

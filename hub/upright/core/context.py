@@ -17,6 +17,9 @@ from upright.core.work import WorkItem
 
 TRIGGER_CAP_BYTES: Final = 2 * 1024
 BATCH_CAP_BYTES: Final = 12 * 1024
+LEAST_SHARE_BYTES: Final = 256  # of a batch: 48 triggers have a block each
+NAME_CAP_BYTES: Final = 200
+MAX_FACTS: Final = 30
 
 
 def escaped(value: object) -> str:
@@ -44,7 +47,8 @@ def trigger_body(stored: StoredTrigger, cap_bytes: int = TRIGGER_CAP_BYTES) -> d
     """Return what the model reads of a trigger, in B7.2's order."""
     trigger, context = stored.trigger, stored.trigger.context
     code = context.code
-    body: dict[str, Any] = {"by": trigger.actor.name or trigger.actor.id}
+    by = trigger.actor.name or trigger.actor.id
+    body: dict[str, Any] = {"by": by[:NAME_CAP_BYTES]}
     if trigger.content.title:
         body["title"] = cut(trigger.content.title, 200, where=stored.id)
     if code is not None:
@@ -55,29 +59,53 @@ def trigger_body(stored: StoredTrigger, cap_bytes: int = TRIGGER_CAP_BYTES) -> d
         if code.fork:
             body["code"]["fork"] = True
     if context.facts:
-        body["facts"] = dict(context.facts)
+        facts = context.facts[:MAX_FACTS]
+        body["facts"] = {name: cut(value, NAME_CAP_BYTES, where=stored.id) for name, value in facts}
     if context.edit_of:
         body["edit_of"] = context.edit_of
     if context.links:
-        body["links"] = list(context.links[:5])
+        body["links"] = [link[: 2 * NAME_CAP_BYTES] for link in context.links[:5]]
     body["text"] = cut(trigger.content.text, cap_bytes, where=stored.id)
     return body
 
 
+def _facts(stored: StoredTrigger) -> dict[str, str | list[str]]:
+    """Return facts by name; a name that comes more than once (labels) has a list."""
+    told: dict[str, list[str]] = {}
+    for name, value in stored.trigger.context.facts[:MAX_FACTS]:
+        told.setdefault(name, []).append(cut(value, NAME_CAP_BYTES, where=stored.id))
+    return {name: values[0] if len(values) == 1 else values for name, values in told.items()}
+
+
 def batch(triggers: Sequence[StoredTrigger]) -> str:
-    """Render what came, oldest first, numbered (B8.4), within the batch's cap."""
-    room = max(BATCH_CAP_BYTES // max(len(triggers), 1), 256)
-    cap = min(TRIGGER_CAP_BYTES, room)
+    """Render what came, oldest first, numbered (B8.4): each has its line, however many there are.
+
+    The blocks share the batch's cap. Where a share is too small to say anything, the line alone
+    stands, with the id to read.
+    """
+    share = BATCH_CAP_BYTES // max(len(triggers), 1)
     parts = []
     for number, stored in enumerate(triggers, start=1):
-        actor = stored.trigger.actor
-        role = "instruction" if instructs(actor.kind) else "material"
-        parts.append(
-            f"[{number} of {len(triggers)}] trigger {stored.id} kind={stored.trigger.kind}"
-            f" channel={stored.trigger.channel} actor={actor.kind} role={role}"
-            f" thread={stored.thread}\n" + block(stored.id, stored.trust, trigger_body(stored, cap))
-        )
+        head = f"[{number} of {len(triggers)}] {_header(stored)}"
+        shown = _share(stored, min(share, TRIGGER_CAP_BYTES))
+        parts.append(f"{head}\n{shown}" if shown else f"{head} (read {stored.id})")
     return "\n\n".join(parts)
+
+
+def _header(stored: StoredTrigger) -> str:
+    actor = stored.trigger.actor
+    role = "instruction" if instructs(actor.kind) else "material"
+    return (
+        f"trigger {stored.id} kind={stored.trigger.kind} channel={stored.trigger.channel}"
+        f" actor={actor.kind} role={role} thread={stored.thread}"
+    )
+
+
+def _share(stored: StoredTrigger, share: int) -> str:
+    """Render a trigger's block with what fits of its text; empty when nothing would."""
+    if share < LEAST_SHARE_BYTES:
+        return ""
+    return block(stored.id, stored.trust, trigger_body(stored, share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,7 +120,9 @@ def step(
     backoff: Backoff | None = None,
     reason: str = "",
 ) -> OutboxItem:
-    """Move an effect. NotDelivered after the last try is DEAD: it blocks nothing behind it.
+    """Move an effect. After the last try NotDelivered is DEAD, and Abandoned is UNKNOWN.
+
+    Whichever it is, it blocks nothing behind it.
 
     *wait_s* is the pause before the next try; it counts for NotDelivered only.
     """
@@ -128,6 +130,8 @@ def step(
     tries = item.tries + isinstance(event, Claimed)
     if isinstance(event, NotDelivered) and backoff is not None and backoff.exhausted(tries):
         state, reason = OutboxState.DEAD, f"given up after {tries} tries: {reason}"
+    if isinstance(event, Abandoned) and backoff is not None and backoff.exhausted(tries):
+        state, reason = OutboxState.UNKNOWN, f"its sender ended {tries} times while sending it"
     due = now_ms + int(1000 * wait_s) if isinstance(event, NotDelivered) else item.due_at_ms
     return replace(item, state=state, tries=tries, due_at_ms=due, reason=reason)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -18,6 +19,9 @@ from upright.store.errors import UnknownIdError
 from upright.store.events import About, Cost, charge, record
 from upright.store.tables import OUTBOX, SESSION
 from upright.store.unit import Unit
+
+_ABANDONED: Final = Backoff(max_tries=8)
+"""How often an effect may take its sender down with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +162,11 @@ def abandon_all(u: Unit) -> int:
     found = list(u.c.scalars(sending))
     for one in found:
         stored = read(u.c, one)
-        _store(u, stored, machine.step(stored.item, machine.Abandoned(), now_ms=u.now_ms))
+        step = machine.step(stored.item, machine.Abandoned(), now_ms=u.now_ms, backoff=_ABANDONED)
+        if step.state in machine.TERMINAL:
+            _settle(u, stored, step)
+        else:
+            _store(u, stored, step)
     return len(found)
 
 

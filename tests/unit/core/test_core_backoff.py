@@ -39,3 +39,7 @@ def test_a_delay_is_never_shorter_than_the_other_side_asked_for(
 @pytest.mark.parametrize(("tries", "over"), [(0, False), (2, False), (3, True), (4, True)])
 def test_no_further_try_is_due_after_the_last_one(*, tries: int, over: bool) -> None:
     assert B.exhausted(tries) is over
+
+
+def test_what_the_other_side_asks_for_counts_up_to_a_day() -> None:
+    assert Backoff().delay_s(1, roll=0.0, at_least_s=10 * 86_400.0) == 86_400.0

@@ -219,10 +219,22 @@ def test_the_texts_of_a_batch_share_its_cap(count: int) -> None:
 
 
 @pytest.mark.clause("B2.5")
-def test_a_storm_is_listed_whole_with_at_least_the_beginning_of_each() -> None:
-    shown = batch([stored("x" * 3000, number=n) for n in range(200)])
-    sizes = [len(body["text"].encode()) for body in bodies(shown)]
-    assert sizes == [256] * 200
+def test_a_storm_is_listed_whole_each_with_its_line_and_the_id_to_read() -> None:
+    storm = [stored("x" * 3000, number=n) for n in range(200)]
+    lines = batch(storm).split("\n\n")
+    assert [line.partition("]")[0] for line in lines] == [f"[{n} of 200" for n in range(1, 201)]
+    assert all(f"read {one.id}" in line for one, line in zip(storm, lines, strict=True))
+    assert not bodies(batch(storm))
+
+
+@pytest.mark.clause("B7.2")
+def test_facts_links_and_names_are_bounded_too() -> None:
+    facts = (("label", "a"), ("label", "b"), *((f"f{n}", "v" * 5000) for n in range(100)))
+    links = tuple("https://" + "l" * 5000 for _ in range(100))
+    context = Context(thread="t", facts=facts, links=links)
+    (body,) = bodies(batch([stored("", context=context)]))
+    assert len(json.dumps(body)) < 16 * 1024
+    assert body["facts"]["label"] == ["a", "b"]
 
 
 def test_an_empty_batch_is_empty() -> None:

@@ -135,3 +135,12 @@ def test_a_poisoned_effect_ends_after_bounded_tries() -> None:
 def test_an_effect_is_too_late_from_its_time_on(*, expires_at_ms: int | None, late: bool) -> None:
     item = OutboxItem(state=OutboxState.PENDING, expires_at_ms=expires_at_ms)
     assert expired(item, NOW_MS) is late
+
+
+@pytest.mark.clause("B15.3")
+def test_an_effect_that_takes_its_sender_down_each_time_is_listed_unknown_in_the_end() -> None:
+    twice = OutboxItem(state=OutboxState.SENDING, tries=2)
+    backoff = Backoff(max_tries=2)
+    assert step(twice, Abandoned(), now_ms=0, backoff=backoff).state is OutboxState.UNKNOWN
+    once = OutboxItem(state=OutboxState.SENDING, tries=1)
+    assert step(once, Abandoned(), now_ms=0, backoff=backoff).state is OutboxState.PENDING
