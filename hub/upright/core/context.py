@@ -59,8 +59,7 @@ def trigger_body(stored: StoredTrigger, cap_bytes: int = TRIGGER_CAP_BYTES) -> d
         if code.fork:
             body["code"]["fork"] = True
     if context.facts:
-        facts = context.facts[:MAX_FACTS]
-        body["facts"] = {name: cut(value, NAME_CAP_BYTES, where=stored.id) for name, value in facts}
+        body["facts"] = _facts(stored)
     if context.edit_of:
         body["edit_of"] = context.edit_of
     if context.links:
