@@ -22,10 +22,13 @@ log: Final = logging.getLogger("upright.execd")
 
 # ------------------------------------------------------------------ the daemon's side
 class OwnerLine:
-    """Answers the owner until cancelled; *answer* may raise an ExecdError, which is passed on."""
+    """Answers the owner until cancelled; *answer* may raise an ExecdError, which is passed on.
 
-    def __init__(self, paths: Paths, answer: Answerer) -> None:
-        self._paths, self._answer = paths, answer
+    A command of this daemon is not heard; *inherited* is the one that the daemon itself runs in.
+    """
+
+    def __init__(self, paths: Paths, answer: Answerer, *, inherited: str = "") -> None:
+        self._paths, self._answer, self._inherited = paths, answer, inherited
 
     async def run(self) -> None:
         """Listen."""
@@ -42,7 +45,7 @@ class OwnerLine:
     async def _serve(self, connection: socket.socket) -> None:
         with connection:
             if not is_same_user(connection) or await asyncio.to_thread(
-                is_from_a_command, connection
+                is_from_a_command, connection, self._inherited
             ):
                 log.warning("owner.stranger")
                 return

@@ -63,11 +63,12 @@ def is_same_user(connection: socket.socket) -> bool:
     return int(user) == os.getuid()
 
 
-def is_from_a_command(connection: socket.socket) -> bool:
+def is_from_a_command(connection: socket.socket, inherited: str) -> bool:
     """Say whether the other end descends from a command: that must not answer for its owner.
 
     A shim is the parent of last resort of all its descendants, and its environment, which names the
-    command, can't be changed by them. Where there is no /proc, nobody is found.
+    command, can't be changed by them. *inherited* is the command that this daemon itself runs in, if
+    it does: its owner runs in that, too. Where there is no /proc, nobody is found.
     """
     if sys.platform != "linux":
         return False
@@ -80,7 +81,8 @@ def is_from_a_command(connection: socket.socket) -> bool:
             status = Path(f"/proc/{pid}/stat").read_bytes()
         except OSError:
             return True  # gone already, or not ours to look at: no owner at a terminal is that
-        if any(word.startswith(_MARK) for word in environment.split(b"\0")):
+        marks = {word for word in environment.split(b"\0") if word.startswith(_MARK)}
+        if marks - {_MARK + inherited.encode()}:
             return True
         pid = int(status[status.rindex(b")") + 2 :].split()[1])
     return True
