@@ -67,8 +67,8 @@ def is_from_a_command(connection: socket.socket, inherited: str) -> bool:
     """Say whether the other end descends from a command: that must not answer for its owner.
 
     A shim is the parent of last resort of all its descendants, and its environment, which names the
-    command, can't be changed by them. *inherited* is the command that this daemon itself runs in, if
-    it does: its owner runs in that, too. Where there is no /proc, nobody is found.
+    command, can't be changed by them. *inherited* is the command that this daemon itself runs in,
+    if it does: its owner runs in that, too. Where there is no /proc, nobody is found.
     """
     if sys.platform != "linux":
         return False
