@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.eventually import eventually_awaited
-from fixtures.local_execd import Local, running
+from fixtures.local_execd import Local, end_all, running
 from upright_execd.ports import Piece
 from upright_wire.command import Ending, Refusal, Started, State, Stream
 from upright_wire.spec import Cancel, Signal, Stdin
@@ -23,6 +23,7 @@ from upright_wire.spec import Cancel, Signal, Stdin
 async def local(tmp_path: Path) -> AsyncIterator[Local]:
     async with running(tmp_path) as local:
         yield local
+    end_all(tmp_path / "home")
 
 
 def gone(pid: int) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from fixtures.local_execd import Local, running
+from fixtures.local_execd import Local, end_all, running
 from fixtures.require import skip_or_fail
 from upright_execd.confinement import enforceable
 from upright_wire.command import Ending, Outcome
@@ -26,6 +26,7 @@ async def local(tmp_path: Path) -> AsyncIterator[Local]:
         skip_or_fail("landlock", "kernel: Landlock ABI 3 (Linux 6.2)")
     async with running(tmp_path) as local:
         yield local
+    end_all(tmp_path / "home")
 
 
 async def shell(local: Local, script: str, command_id: str = "jb_1") -> Outcome:

@@ -8,13 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fixtures.eventually import eventually, eventually_awaited
 from fixtures.execd_process import READY
-from fixtures.local_execd import Local, running, settle
+from fixtures.local_execd import Local, end_all, running, settle
 from upright_execd.daemon import alone, holder
 from upright_execd.errors import AlreadyRunningError
 from upright_execd.paths import make_private, paths_in
@@ -25,6 +26,13 @@ from upright_wire.spec import Cancel, Confinement, Spec, digest
 
 TESTS = Path(__file__).parents[2]
 TICKS = "i=0; while [ ! -e stop ]; do i=$((i+1)); echo $i; sleep 0.01; done; exit 6"
+
+
+@pytest.fixture(autouse=True)
+def no_leftovers(tmp_path: Path) -> Iterator[None]:
+    """End what a failed test leaves behind."""
+    yield
+    end_all(tmp_path / "home")
 
 
 def folder(tmp_path: Path, command_id: str = "jb_1") -> Path:
