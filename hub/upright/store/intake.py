@@ -22,6 +22,7 @@ from upright.store.tables import CURSOR, DEDUPE, DELIVERY, OUTBOX, PAYLOAD, SESS
 from upright.store.unit import Unit
 
 HUB_SOURCE: Final = "hub"
+OPERATOR_MESSAGE: Final = "operator.message"
 HUB: Final = Actor(id="hub", name="hub", kind=ActorKind.SYSTEM)
 
 
@@ -292,29 +293,42 @@ def taken(c: sa.Connection, session: str, triggers: Sequence[StoredTrigger], ent
 
 
 def fall_back(u: Unit, session: str) -> list[SessionId]:
-    """Give the unread tail of an ended session to the router (B6.4, B6.6); return who is woken."""
-    tail = [one for one in unread(u.c, session) if one.source != HUB_SOURCE]
+    """Give the unread tail of an ended session to the router (B6.4, B6.6); return who is woken.
+
+    Context that woke nobody, what the hub told that session alone, and what another live session
+    was given stay away; an operator's word does not.
+    """
+    tail = _ownerless(u.c, session)
     u.c.execute(
         DELIVERY.delete().where(DELIVERY.c.session_id == session, DELIVERY.c.taken_n.is_(None))
     )
     router = sessions.router(u.c)
     if router is None or not tail:
         return []
-    known = set(
-        u.c.scalars(sa.select(DELIVERY.c.trigger_id).where(DELIVERY.c.session_id == router))
-    )
     for one in tail:
-        if one.id not in known and one.trigger.actor.kind is not ActorKind.SELF:
-            u.c.execute(DELIVERY.insert().values(session_id=router, trigger_id=one.id, wake=True))
-            sessions.wake(u, router)
+        u.c.execute(DELIVERY.insert().values(session_id=router, trigger_id=one, wake=True))
+    sessions.wake(u, router)
     return [router]
 
 
-def wake_work(u: Unit, session: str) -> None:
-    """Move a session's sleeping item to runnable: its turn begins."""
-    work_id = u.c.scalar(sa.select(SESSION.c.work_id).where(SESSION.c.id == session))
-    if work_id is not None:
-        work.woken(u, work.read(u.c, work_id))
+def _ownerless(c: sa.Connection, session: str) -> list[str]:
+    """Return what nobody will see once *session* has ended, oldest first."""
+    other = DELIVERY.alias()
+    seen_elsewhere = sa.exists().where(
+        other.c.trigger_id == TRIGGER.c.id,
+        other.c.session_id != session,
+        other.c.session_id == SESSION.c.id,
+        SESSION.c.ended_at_ms.is_(None),
+    )
+    left = sa.and_(DELIVERY.c.session_id == session, DELIVERY.c.taken_n.is_(None), DELIVERY.c.wake)
+    from_outside = sa.or_(TRIGGER.c.source != HUB_SOURCE, TRIGGER.c.kind == OPERATOR_MESSAGE)
+    found = (
+        sa.select(TRIGGER.c.id)
+        .join(DELIVERY, DELIVERY.c.trigger_id == TRIGGER.c.id)
+        .where(left, from_outside, sa.not_(seen_elsewhere))
+        .order_by(TRIGGER.c.seq)
+    )
+    return list(c.scalars(found))
 
 
 def was_delivered(c: sa.Connection, session: str, trigger: str) -> bool:

@@ -34,7 +34,7 @@ def say(u: Unit, session: str, text: str) -> SessionId:
     if row.ended_at_ms is not None:
         raise NotNowError(session, "the session has ended; nobody listens there any more")
     notice = intake.Notice(
-        kind="operator.message",
+        kind=intake.OPERATOR_MESSAGE,
         channel=Channel.OPERATOR,
         title="the operator says",
         text=text,

@@ -1,0 +1,27 @@
+"""A still hub for each test, over a copy of an empty database; whatever happens, nothing sleeps on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fixtures.still_hub import StillHub, template
+from upright.store.database import Store
+
+
+@pytest.fixture(scope="session")
+def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return template(tmp_path_factory.mktemp("spine"))
+
+
+@pytest.fixture(autouse=True)
+async def hub(tmp_path: Path, empty_file: Path) -> AsyncIterator[StillHub]:
+    """Give a hub; at the end of every scenario the oracle of B11.8 must find nothing."""
+    hub = StillHub(Store.open(Path(shutil.copy(empty_file, tmp_path / "s.db"))))
+    yield hub
+    found = await hub.asleep_for_ever()
+    await hub.store.close()
+    assert found == []
