@@ -1,4 +1,4 @@
-"""A still hub for each test, over a copy of an empty database; whatever happens, nothing sleeps on."""
+"""A still hub for each test, over a copy of an empty database; nothing may sleep for ever."""
 
 from __future__ import annotations
 

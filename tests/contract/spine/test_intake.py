@@ -1,4 +1,4 @@
-"""Intake on a real database: one transaction from a trigger to who is woken (A3, B1, B2, B3, B6)."""
+"""Intake on a real database: a trigger is stored once, whole, and own output is known (B1, B2)."""
 
 from __future__ import annotations
 
