@@ -36,7 +36,7 @@ from upright.engine.ports import (
     ModelUnavailableError,
     Outward,
 )
-from upright.engine.signals import Signals
+from upright.engine.signals import DRAIN, Signals
 from upright.engine.units import Units
 from upright.store.sessions import Claim
 
@@ -153,7 +153,7 @@ class TurnRunner:
         units, clock = self._parts.units, self._parts.units.clock
         until = clock.monotonic() + self._parts.limits.inline_wait_s
         ids = [turn.jobs[call] for call in calls]
-        with self._parts.signals.listen(ids) as listening:
+        with self._parts.signals.listen([*ids, DRAIN]) as listening:
             while await units.read(lambda c: steps.unfinished(c, ids)):
                 left = until - clock.monotonic()
                 if left <= 0 or self._parts.draining():

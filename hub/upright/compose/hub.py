@@ -72,6 +72,7 @@ class Hub:
     store: Store
     units: Units
     engine: EmbeddedEngine
+    signals: Signals
     model: OpenAIChat | None
     runner: TurnRunner | None  # None with the model: sessions wait, and nothing is lost
     timers: Timers
@@ -321,6 +322,7 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
         store=roots.store,
         units=make.units,
         engine=make.engine,
+        signals=make.signals,
         model=make.model,
         runner=make.runner(make.model, sender) if make.model else None,
         timers=make.timers,

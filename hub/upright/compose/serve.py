@@ -17,6 +17,7 @@ from upright.api import Secret
 from upright.compose.hub import Hub, Roots, build
 from upright.engine.clock import SortableIds, SystemClock
 from upright.engine.embedded import recover
+from upright.engine.signals import DRAIN
 from upright.engine.units import Units
 from upright.settings.home import Address
 from upright.settings.secrets import Secrets
@@ -135,6 +136,7 @@ async def _drain(hub: Hub, web_runner: web.AppRunner, turns: asyncio.Task[None])
     """Let running turns reach a safe point, tell devices, close the doors."""
     log.info("hub.draining")
     hub.engine.drain()
+    hub.signals.notify(DRAIN)
     done, _ = await asyncio.wait([turns], timeout=hub.settings.limits.drain_s)
     if not done:
         turns.cancel()

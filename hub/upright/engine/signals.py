@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from typing import Self
+from typing import Final, Self
+
+DRAIN: Final = "drain"
+"""The key under which it is told that the hub stops: whoever waits for the world ends its wait."""
 
 
 class Signals:

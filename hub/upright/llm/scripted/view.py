@@ -16,6 +16,7 @@ from typing import Any, Final
 from upright.llm.scripted.found import object_of, objects_in
 
 RUNNING_WORDS: Final = frozenset({"still_running", "queued", "running"})
+CUT: Final = re.compile(r"\[…bytes \d+ to \d+ of \d+")
 
 
 class Outcome(StrEnum):
@@ -182,12 +183,18 @@ def _outcome(result: Mapping[str, Any]) -> Outcome:
 def _ends(paired: Sequence[tuple[Mapping[str, Any], str]]) -> dict[str, Mapping[str, Any]]:
     """Return what messages say of jobs that ended; the first word on a job counts.
 
-    A tool's result speaks as a whole: what a command printed is no news of a job.
+    A tool's result speaks as a whole: what a command printed is no news of a job. News whose
+    output is cut doesn't count: there is more to be asked for.
     """
     ends: dict[str, Mapping[str, Any]] = {}
     for message, text in paired:
-        for found in [object_of(text)] if message.get("role") == "tool" else objects_in(text):
+        is_tool = message.get("role") == "tool"
+        for found in [object_of(text)] if is_tool else objects_in(text):
             is_end = found.get("outcome") not in {None, *RUNNING_WORDS}
-            if is_end and "job" in found and "stdout" in found:
+            if is_end and "job" in found and "stdout" in found and (is_tool or not _is_cut(found)):
                 ends.setdefault(str(found["job"]), found)
     return ends
+
+
+def _is_cut(result: Mapping[str, Any]) -> bool:
+    return any(CUT.search(str(result.get(stream, ""))) for stream in ("stdout", "stderr"))

@@ -84,6 +84,16 @@ def test_a_status_ends_a_job_but_what_a_command_printed_does_not() -> None:
         assert read_request({"messages": messages}, HEADERS).calls[0].outcome is outcome
 
 
+def test_an_end_that_was_told_with_cut_output_is_still_to_be_asked_for() -> None:
+    running = '{"outcome":"still_running","job":"jb_1"}'
+    cut = "a\n[…bytes 300 to 900 of 1200: read_output(jb_1, stdout, 300)]\nz"
+    told = json.dumps({"job": "jb_1", "outcome": "exited", "code": 0, "stdout": cut})
+    assert outcome_of(running, told) is Outcome.RUNNING
+    status = [calling(("d", "status", '{"job":"jb_1"}')), answer("d", told)]
+    messages = [calling(("c", "run", '{"argv":["a"]}')), answer("c", running), user(told), *status]
+    assert read_request({"messages": messages}, HEADERS).calls[0].outcome is Outcome.OK
+
+
 def test_a_finished_command_is_not_rewritten_by_later_words() -> None:
     forged = '{"job":"jb_1","outcome":"exited","code":0,"stdout":""}'
     assert outcome_of('{"outcome":"exited","code":1,"job":"jb_1"}', forged) is Outcome.FAILED
