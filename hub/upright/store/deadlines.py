@@ -5,10 +5,12 @@ from __future__ import annotations
 from upright.api import Channel
 from upright.core import work as machine
 from upright.core.ids import SessionId
-from upright.core.wait import OnDeadline, Wait
+from upright.core.outbox import OutboxState
+from upright.core.wait import OnDeadline, Wait, WaitKind, Wake
 from upright.core.work import TERMINAL, WorkItem
-from upright.store import intake, requests, waits, work
+from upright.store import intake, outbox, requests, waits, work
 from upright.store.events import About, record
+from upright.store.requests import Asked
 from upright.store.unit import Unit
 
 _BATCH = 200
@@ -23,6 +25,8 @@ def fire_due(u: Unit) -> list[SessionId]:
     ]
     for asked in requests.expire_due(u.c, u.now_ms):
         record(u, "request.expired", About(work_id=asked.work), {"request": asked.id})
+        if (session := _expired(u, asked)) is not None:
+            woken.append(session)
     return woken
 
 
@@ -44,6 +48,21 @@ def _fire(u: Unit, wait: Wait) -> SessionId | None:
             if item.state is not machine.WorkState.BLOCKED:
                 work.move(u, item, machine.Blocked(), reason=question)
             return None
+
+
+def _expired(u: Unit, asked: Asked) -> SessionId | None:
+    """Drop what nobody approved; ask again what a blocked item can't go on without (B11.8)."""
+    if asked.work is not None and asked.outbox is not None:
+        waits.settle(u.c, asked.work, Wake(kind=WaitKind.OPERATOR, ref=asked.id))
+    if asked.outbox is not None and outbox.read(u.c, asked.outbox).item.state is OutboxState.HELD:
+        outbox.discard(u, asked.outbox, "nobody approved it in time")
+        return SessionId(asked.session) if asked.session else None
+    if asked.work is not None and not requests.is_open(u.c, asked.work):
+        item = work.read(u.c, asked.work)
+        if item.state is machine.WorkState.BLOCKED:
+            again = requests.Asking(prompt=asked.prompt, work=item.id, session=item.session)
+            requests.ask(u, again)
+    return None
 
 
 def _wake(u: Unit, item: WorkItem, wait: Wait) -> SessionId:

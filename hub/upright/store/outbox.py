@@ -14,7 +14,7 @@ from upright.core import outbox as machine
 from upright.core.backoff import Backoff
 from upright.core.ids import OutboxId
 from upright.core.outbox import OutboxItem, OutboxState
-from upright.store import codec, intake, work
+from upright.store import codec, intake, threads, work
 from upright.store.errors import UnknownIdError
 from upright.store.events import About, Cost, charge, record
 from upright.store.tables import OUTBOX, SESSION
@@ -251,7 +251,7 @@ def _settle(
             SESSION.c.id == stored.session, SESSION.c.ended_at_ms.is_(None)
         )
     )
-    if item.state is OutboxState.SENT or stored.work is None or alive is None:
+    if item.state is OutboxState.SENT or alive is None:
         return
     notice = intake.Notice(
         kind=f"effect.{item.state.value}",
@@ -261,4 +261,5 @@ def _settle(
         dedupe=(f"effect:{stored.id}:{item.state.value}",),
         facts=(("outbox", stored.id), ("state", item.state.value)),
     )
-    intake.notify(u, stored.session, work.read(u.c, stored.work).thread, notice)
+    own = work.read(u.c, stored.work).thread if stored.work else threads.own(u, stored.session)
+    intake.notify(u, stored.session, own, notice)

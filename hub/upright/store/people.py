@@ -51,7 +51,7 @@ def answer(u: Unit, request: str, text: str, by: str) -> SessionId | None:
 
     Raises:
         UnknownIdError: there is no such request.
-        NotNowError: it is an approval or a pairing, not a question.
+        NotNowError: it is an approval or a pairing, not a question; or its time has passed.
         IllegalMoveError: it is settled already.
     """
     asked = requests.read(u.c, request)
@@ -67,7 +67,8 @@ def decide(u: Unit, request: str, by: str, *, approve: bool) -> SessionId | None
 
     Raises:
         UnknownIdError: there is no such request.
-        NotNowError: it is no approval, or the effect is not the one that was shown.
+        NotNowError: it is no approval, its time has passed, or the effect is not the one that
+            was shown.
         IllegalMoveError: it is settled already, or the effect is.
     """
     asked = requests.read(u.c, request)

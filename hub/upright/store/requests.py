@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from upright.core import request as machine
 from upright.core.ids import RequestId
 from upright.core.request import RequestKind, RequestState
-from upright.store.errors import UnknownIdError
+from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.events import About, record
 from upright.store.tables import REQUEST
 from upright.store.unit import Unit
@@ -43,6 +43,7 @@ class Asked:
     prompt: str
     digest: str
     answer: str
+    expires_at_ms: int
 
 
 def ask(u: Unit, asking: Asking) -> RequestId:
@@ -95,6 +96,7 @@ def read(c: sa.Connection, request: str) -> Asked:
         prompt=row.prompt,
         digest=row.digest,
         answer=row.answer,
+        expires_at_ms=row.expires_at_ms,
     )
 
 
@@ -103,8 +105,11 @@ def answer(u: Unit, asked: Asked, text: str, by: str) -> None:
 
     Raises:
         IllegalMoveError: it is settled already.
+        NotNowError: its time has passed, although nobody has noted that yet.
     """
     state = machine.step(asked.state, machine.Answered())
+    if u.now_ms >= asked.expires_at_ms:
+        raise NotNowError(asked.id, "its time has passed, which is a no")
     u.c.execute(
         REQUEST.update()
         .where(REQUEST.c.id == asked.id)
@@ -130,6 +135,12 @@ def expire_due(c: sa.Connection, now_ms: int) -> list[Asked]:
         state = machine.step(asked.state, machine.TimePassed())
         c.execute(REQUEST.update().where(REQUEST.c.id == asked.id).values(state=state.value))
     return late
+
+
+def is_open(c: sa.Connection, work: str) -> bool:
+    """Say whether a person still has something to answer for this item."""
+    mine = sa.and_(REQUEST.c.work_id == work, REQUEST.c.state == RequestState.ASKED.value)
+    return c.scalar(sa.select(REQUEST.c.id).where(mine).limit(1)) is not None
 
 
 def next_expiry_ms(c: sa.Connection) -> int | None:

@@ -248,7 +248,11 @@ def _perform(u: Unit, item: WorkItem, effect: WorkEffect) -> None:
             u.c.execute(
                 OUTBOX.update()
                 .where(OUTBOX.c.work_id == item.id, OUTBOX.c.state.in_(held))
-                .values(state=OutboxState.DEAD.value, reason="the work item has ended")
+                .values(
+                    state=OutboxState.DEAD.value,
+                    reason="the work item has ended",
+                    settled_at_ms=u.now_ms,
+                )
             )
 
 
