@@ -100,12 +100,18 @@ def _missing(state: WorkState, fires: Collection[Fires], *, deaf: bool) -> str:
 
 
 def unheard(c: sa.Connection) -> list[Stalled]:
-    """List live sessions that hold something to wake them, and are not in the queue."""
+    """List live sessions that hold something to wake them, and are not in the queue.
+
+    A blocked item's session is not among them: what comes for it waits for the person's answer.
+    """
     wakes = sa.exists().where(
         DELIVERY.c.session_id == SESSION.c.id, DELIVERY.c.taken_n.is_(None), DELIVERY.c.wake
     )
+    blocked = sa.exists().where(
+        WORK.c.session_id == SESSION.c.id, WORK.c.state == WorkState.BLOCKED.value
+    )
     chosen = sa.select(SESSION.c.id, SESSION.c.kind).where(
-        SESSION.c.ended_at_ms.is_(None), SESSION.c.ready_at_ms.is_(None), wakes
+        SESSION.c.ended_at_ms.is_(None), SESSION.c.ready_at_ms.is_(None), wakes, sa.not_(blocked)
     )
     missing = "something in its inbox wakes it, and it is not in the queue"
     return [

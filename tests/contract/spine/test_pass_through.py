@@ -11,8 +11,8 @@ from upright.api import Actor, ActorKind, Address, Trigger
 from upright.core.gate import Mode
 from upright.core.trigger import Disposition
 from upright.core.wait import WaitKind, WaitState
-from upright.core.work import Stopped, WorkItem
-from upright.store import intake, people, sessions, threads, waits, work
+from upright.core.work import Blocked, Stopped, WorkItem
+from upright.store import intake, people, requests, sessions, threads, waits, work
 from upright.store.tables import DELIVERY, EVENT, SESSION, THREAD, TRIGGER, WAIT
 from upright.store.unit import Unit
 
@@ -230,6 +230,26 @@ async def test_a_mention_links_threads_for_one_of_us_and_for_no_stranger(
     row = await hub.row(TRIGGER, id=mention.id)
     linked = await hub.see(lambda c: threads.linked(c, row["thread_id"]))
     assert len(linked) == (2 if links else 0)
+
+
+@pytest.mark.clause("B11.2", "B11.8")
+async def test_what_comes_for_a_blocked_item_waits_until_a_person_has_spoken(
+    hub: StillHub,
+) -> None:
+    item = await hub.opened(RED)
+    await hub.asleep(item)
+
+    def block(u: Unit) -> None:
+        requests.ask(u, requests.Asking(prompt="?", work=item.id, session=item.session))
+        work.move(u, work.read(u.c, item.id), Blocked(), reason="?")
+
+    await hub.do(block)
+    came = await hub.one(trigger("comment.created", by=EVE))
+    assert (await hub.row(SESSION, id=item.session))["ready_at_ms"] is None
+    assert await hub.asleep_for_ever() == []
+    await hub.do(lambda u: people.say(u, item.session, "go on"))
+    assert (await inbox(hub, item.session))[0] == came.id
+    assert (await hub.row(SESSION, id=item.session))["ready_at_ms"] is not None
 
 
 async def test_linking_twice_is_no_error(hub: StillHub) -> None:
