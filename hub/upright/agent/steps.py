@@ -18,7 +18,7 @@ from upright.core.turn import View
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import TERMINAL, WorkItem, WorkState
 from upright.engine.ports import ChatReply
-from upright.store import intake, jobs, output, sessions, threads, waits, work
+from upright.store import intake, jobs, output, sessions, waits, work
 from upright.store.events import About, Cost, charge, record
 from upright.store.sessions import Answer, Claim, Line
 from upright.store.unit import Connection, Unit
@@ -114,9 +114,8 @@ def take_inbox(u: Unit, turn: Turn) -> None:
             turn_id=mine.turn_id,
         )
         record(u, "turn.took", known, {"entry": number, "kind": trigger.trigger.kind})
-        if turn.work is not None:
-            thread_ids = (trigger.thread, *threads.linked(u.c, trigger.thread))
-            intake.match_external(u, turn.work, trigger.id, thread_ids)
+        if turn.work is not None and trigger.source != intake.HUB_SOURCE:
+            intake.match_external(u, turn.work, trigger)
     if turn.work is not None:
         work.woken(u, work.read(u.c, turn.work))
 

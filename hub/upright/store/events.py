@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Final
 
 from upright.store.tables import EVENT, LEDGER
 from upright.store.unit import Unit
@@ -22,10 +23,34 @@ class About:
     outbox_id: str | None = None
 
 
+Stop = tuple[str, About, Mapping[str, object]]
+"""The name of a stop, what it is about, and what else there is to say."""
+
+_ADD: Final = EVENT.insert()
+
+
 def record(u: Unit, stop: str, about: About, data: Mapping[str, object] | None = None) -> None:
     """Leave a trace of one stop, in the transaction that did the work."""
-    text = json.dumps(data or {}, ensure_ascii=False, separators=(",", ":"))
-    u.c.execute(EVENT.insert().values(at_ms=u.now_ms, stop=stop, data_json=text, **asdict(about)))
+    record_all(u, (stop, about, data or {}))
+
+
+def record_all(u: Unit, *stops: Stop) -> None:
+    """Leave traces of several stops, in their order."""
+    rows = [
+        {
+            "at_ms": u.now_ms,
+            "stop": stop,
+            "trigger_id": about.trigger_id,
+            "session_id": about.session_id,
+            "work_id": about.work_id,
+            "turn_id": about.turn_id,
+            "job_id": about.job_id,
+            "outbox_id": about.outbox_id,
+            "data_json": json.dumps(data, ensure_ascii=False, separators=(",", ":")),
+        }
+        for stop, about, data in stops
+    ]
+    u.c.execute(_ADD, rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

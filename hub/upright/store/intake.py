@@ -17,13 +17,41 @@ from upright.core.trigger import Disposition, Origin, People, StoredTrigger, ori
 from upright.core.wait import Outcome, WaitKind, Wake
 from upright.core.work import WorkState
 from upright.store import codec, sessions, threads, waits, work
-from upright.store.events import About, record
+from upright.store.events import About, record, record_all
 from upright.store.tables import CURSOR, DEDUPE, DELIVERY, OUTBOX, PAYLOAD, SESSION, TRIGGER
 from upright.store.unit import Unit
 
 HUB_SOURCE: Final = "hub"
 OPERATOR_MESSAGE: Final = "operator.message"
 HUB: Final = Actor(id="hub", name="hub", kind=ActorKind.SYSTEM)
+
+
+# statements of the hot path are made once: building one costs more than running it
+_SEEN: Final = (
+    sa.select(TRIGGER.c.id, TRIGGER.c.disposition, TRIGGER.c.reason)
+    .join(DEDUPE, DEDUPE.c.trigger_id == TRIGGER.c.id)
+    .where(
+        DEDUPE.c.source == sa.bindparam("source"),
+        DEDUPE.c.key.in_(sa.bindparam("keys", expanding=True)),
+    )
+    .limit(1)
+)
+_OURS: Final = (
+    sa.select(OUTBOX.c.id)
+    .where(
+        OUTBOX.c.source == sa.bindparam("source"),
+        sa.or_(
+            OUTBOX.c.receipt_id == sa.bindparam("native"),
+            # a text that was sent in parts has several ids, joined by commas
+            ("," + OUTBOX.c.receipt_id + ",").contains(sa.bindparam("part"), escape="/"),
+        ),
+    )
+    .limit(1)
+)
+_ADD_PAYLOAD: Final = PAYLOAD.insert()
+_ADD_TRIGGER: Final = TRIGGER.insert()
+_ADD_KEY: Final = DEDUPE.insert()
+_ADD_DELIVERY: Final = DELIVERY.insert()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,20 +96,24 @@ def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accep
     trigger = replace(trigger, actor=who.actor)
     judgement = judge(policy.rules, source, trigger, who)
     home = threads.place(u, source, trigger, who.trust)
-    followers = threads.followers(u.c, home.all)
-    router = sessions.ensure_router(u) if policy.routes else None
+    followers = threads.followers(u.c, home)
+    asks = judgement.verdict is Verdict.EXPLICIT and not followers
+    router = sessions.ensure_router(u) if asks and policy.routes else None
     way = routing.route(judgement, who, followers, router)
-    fate = _Fate(thread=home.thread, who=who, judgement=judgement, way=way)
+    fate = _Fate(thread=home, who=who, judgement=judgement, way=way)
     stored = _insert(u, source, trigger, fate)
     for delivery in way.deliveries:
-        _deliver(u, stored, delivery, home.all)
+        _deliver(u, stored, delivery)
     about = About(trigger_id=stored.id)
-    record(u, "gate.judged", about, {"verdict": judgement.verdict, "rule": judgement.rule})
-    record(
+    fate_told = {
+        "disposition": way.disposition,
+        "reason": way.reason,
+        "to": len(way.deliveries),
+    }
+    record_all(
         u,
-        "intake.accepted",
-        about,
-        {"disposition": way.disposition, "reason": way.reason, "to": len(way.deliveries)},
+        ("gate.judged", about, {"verdict": judgement.verdict, "rule": judgement.rule}),
+        ("intake.accepted", about, fate_told),
     )
     woke = tuple(delivery.session for delivery in way.deliveries if delivery.wake)
     return Accepted(
@@ -95,13 +127,7 @@ def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accep
 
 def _seen(c: sa.Connection, source: str, keys: Sequence[str]) -> Accepted | None:
     """Find an earlier trigger with any of these keys (B2.2)."""
-    found = (
-        sa.select(TRIGGER.c.id, TRIGGER.c.disposition, TRIGGER.c.reason)
-        .join(DEDUPE, DEDUPE.c.trigger_id == TRIGGER.c.id)
-        .where(DEDUPE.c.source == source, DEDUPE.c.key.in_(keys))
-        .limit(1)
-    )
-    row = c.execute(found).one_or_none()
+    row = c.execute(_SEEN, {"source": source, "keys": list(keys)}).one_or_none()
     if row is None:
         return None
     disposition = Disposition(row.disposition)
@@ -113,12 +139,22 @@ def _seen(c: sa.Connection, source: str, keys: Sequence[str]) -> Accepted | None
 def _as_ours(c: sa.Connection, source: str, trigger: Trigger) -> Trigger:
     """Recognise our own output by its receipt, whoever the provider says it is by (B1.5)."""
     native = dict(trigger.context.facts).get("native_id", "")
-    whole = OUTBOX.c.receipt_id == native
-    part = ("," + OUTBOX.c.receipt_id + ",").contains(f",{native},", autoescape=True)
-    ours = sa.select(OUTBOX.c.id).where(OUTBOX.c.source == source, sa.or_(whole, part))
-    if native and c.scalar(ours.limit(1)) is not None:
-        return replace(trigger, actor=replace(trigger.actor, kind=ActorKind.SELF))
-    return trigger
+    if not native:
+        return trigger
+    asked = {"source": source, "native": native, "part": f",{_escaped(native)},"}
+    if c.scalar(_OURS, asked) is None:
+        return trigger
+    return replace(trigger, actor=replace(trigger.actor, kind=ActorKind.SELF))
+
+
+def _escaped(text: str) -> str:
+    """Escape what LIKE would take for a wildcard."""
+    return text.replace("/", "//").replace("%", "/%").replace("_", "/_")
+
+
+def _escaped(text: str) -> str:
+    """Return a text that LIKE takes to the letter, with ``/`` as the escape."""
+    return text.replace("/", "//").replace("%", "/%").replace("_", "/_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,37 +171,40 @@ def _insert(u: Unit, source: str, trigger: Trigger, fate: _Fate) -> StoredTrigge
     who, judgement, way, thread = fate.who, fate.judgement, fate.way, fate.thread
     payload = u.new_id("payload")
     u.c.execute(
-        PAYLOAD.insert().values(
-            id=payload, media_type=trigger.raw_type, body=trigger.raw, created_at_ms=u.now_ms
-        )
+        _ADD_PAYLOAD,
+        {
+            "id": payload,
+            "media_type": trigger.raw_type,
+            "body": trigger.raw,
+            "created_at_ms": u.now_ms,
+        },
     )
     made = TriggerId(u.new_id("trigger"))
     occurred = trigger.occurred_at
     u.c.execute(
-        TRIGGER.insert().values(
-            id=made,
-            source=source,
-            kind=trigger.kind,
-            thread_id=thread,
-            actor_kind=who.actor.kind.value,
-            actor_id=who.actor.id,
-            trust=int(who.trust),
-            body_json=codec.dump_trigger(trigger),
-            payload_id=payload,
-            occurred_at_ms=int(occurred.timestamp() * 1000) if occurred else None,
-            received_at_ms=u.now_ms,
-            verdict=judgement.verdict.value,
-            rule=judgement.rule,
-            rules_version=judgement.version,
-            disposition=way.disposition.value,
-            reason=way.reason,
-        )
+        _ADD_TRIGGER,
+        {
+            "id": made,
+            "source": source,
+            "kind": trigger.kind,
+            "thread_id": thread,
+            "actor_kind": who.actor.kind.value,
+            "actor_id": who.actor.id,
+            "trust": int(who.trust),
+            "body_json": codec.dump_trigger(trigger),
+            "payload_id": payload,
+            "occurred_at_ms": int(occurred.timestamp() * 1000) if occurred else None,
+            "received_at_ms": u.now_ms,
+            "verdict": judgement.verdict.value,
+            "rule": judgement.rule,
+            "rules_version": judgement.version,
+            "disposition": way.disposition.value,
+            "reason": way.reason,
+        },
     )
-    keys = [
-        {"source": source, "key": key, "trigger_id": made} for key in dict.fromkeys(trigger.dedupe)
-    ]
+    keys = [{"source": source, "key": k, "trigger_id": made} for k in dict.fromkeys(trigger.dedupe)]
     if keys:
-        u.c.execute(DEDUPE.insert(), keys)
+        u.c.execute(_ADD_KEY, keys)
     return StoredTrigger(
         id=made,
         source=source,
@@ -177,30 +216,30 @@ def _insert(u: Unit, source: str, trigger: Trigger, fate: _Fate) -> StoredTrigge
     )
 
 
-def _deliver(
-    u: Unit, stored: StoredTrigger, delivery: routing.Delivery, thread_ids: Sequence[ThreadId]
-) -> None:
+def _deliver(u: Unit, stored: StoredTrigger, delivery: routing.Delivery) -> None:
     u.c.execute(
-        DELIVERY.insert().values(
-            session_id=delivery.session, trigger_id=stored.id, wake=delivery.wake
-        )
+        _ADD_DELIVERY,
+        {"session_id": delivery.session, "trigger_id": stored.id, "wake": delivery.wake},
     )
     if not delivery.wake:
         return
     work_id = u.c.scalar(sa.select(SESSION.c.work_id).where(SESSION.c.id == delivery.session))
     if work_id is None or work.read(u.c, work_id).state is not WorkState.BLOCKED:
         sessions.wake(u, delivery.session)  # a blocked item is woken when a person has spoken
-    if work_id is not None:
-        match_external(u, work_id, stored.id, thread_ids)
+    if work_id is not None and stored.source != HUB_SOURCE:
+        match_external(u, work_id, stored)
 
 
-def match_external(u: Unit, work_id: str, trigger: str, thread_ids: Sequence[ThreadId]) -> None:
-    """Match a trigger with an item's waits for its thread or a linked one; note what came of it."""
-    for thread in thread_ids:
+def match_external(u: Unit, work_id: str, stored: StoredTrigger) -> None:
+    """Match a trigger with an item's waits for its thread or a linked one; note what came of it.
+
+    What the hub itself says is no news of the thread.
+    """
+    for thread in (stored.thread, *threads.linked(u.c, stored.thread)):
         found = waits.settle(u.c, work_id, Wake(kind=WaitKind.EXTERNAL, ref=thread))
         if found.outcome is Outcome.NONE:
             continue
-        about = About(trigger_id=trigger, work_id=work_id)
+        about = About(trigger_id=stored.id, work_id=work_id)
         record(u, "wait.matched", about, {"outcome": found.outcome, "thread": thread})
         if found.outcome is Outcome.MATCH:
             return
@@ -244,7 +283,7 @@ def notify(
     way = routing.Route(disposition=disposition, deliveries=(delivery,), reason=reason)
     fate = _Fate(thread=thread, who=who, judgement=judgement, way=way)
     stored = _insert(u, HUB_SOURCE, trigger, fate)
-    _deliver(u, stored, delivery, ())
+    _deliver(u, stored, delivery)
     record(
         u, "intake.accepted", About(trigger_id=stored.id, session_id=session), {"kind": notice.kind}
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -14,22 +14,39 @@ from upright.core.routing import join
 from upright.store.tables import SESSION, SUBSCRIPTION, THREAD, THREAD_KEY, THREAD_LINK
 from upright.store.unit import Unit
 
+# statements of the hot path are made once: building one costs more than running it
+_KNOWN: Final = sa.select(THREAD_KEY.c.key, THREAD_KEY.c.thread_id).where(
+    THREAD_KEY.c.key.in_(sa.bindparam("keys", expanding=True))
+)
+_LINKED: Final = (
+    sa.select(THREAD_LINK.c.other_id)
+    .where(THREAD_LINK.c.thread_id == sa.bindparam("thread"))
+    .order_by(THREAD_LINK.c.other_id)
+)
+_FOLLOWERS: Final = (
+    sa.select(SUBSCRIPTION.c.session_id, sa.func.min(SUBSCRIPTION.c.created_at_ms).label("at"))
+    .join(SESSION, SESSION.c.id == SUBSCRIPTION.c.session_id)
+    .where(
+        sa.or_(
+            SUBSCRIPTION.c.thread_id == sa.bindparam("thread"),
+            SUBSCRIPTION.c.thread_id.in_(
+                sa.select(THREAD_LINK.c.other_id).where(
+                    THREAD_LINK.c.thread_id == sa.bindparam("thread")
+                )
+            ),
+        ),
+        SESSION.c.ended_at_ms.is_(None),
+    )
+    .group_by(SUBSCRIPTION.c.session_id)
+    .order_by("at", SUBSCRIPTION.c.session_id)
+)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A trigger's thread, and with it those that are linked."""
 
-    thread: ThreadId
-    all: tuple[ThreadId, ...]
-
-
-def place(u: Unit, source: str, trigger: Trigger, trust: Trust) -> Place:
+def place(u: Unit, source: str, trigger: Trigger, trust: Trust) -> ThreadId:
     """Find or make the thread; learn the keys and links that came with the trigger."""
     context = trigger.context
     wanted = {context.thread, *context.joins, *context.related} - {""}
-    rows = u.c.execute(
-        sa.select(THREAD_KEY.c.key, THREAD_KEY.c.thread_id).where(THREAD_KEY.c.key.in_(wanted))
-    )
+    rows = u.c.execute(_KNOWN, {"keys": sorted(wanted)})
     found = join(context, {row.key: ThreadId(row.thread_id) for row in rows}, trust)
     thread = found.thread or _make(u, source, trigger)
     if found.learn:
@@ -37,7 +54,7 @@ def place(u: Unit, source: str, trigger: Trigger, trust: Trust) -> Place:
         u.c.execute(THREAD_KEY.insert(), learnt)
     for other in found.links:
         link(u.c, thread, other)
-    return Place(thread=thread, all=(thread, *linked(u.c, thread)))
+    return thread
 
 
 def _make(u: Unit, source: str, trigger: Trigger) -> ThreadId:
@@ -57,8 +74,7 @@ def link(c: sa.Connection, one: str, other: str) -> None:
 
 def linked(c: sa.Connection, thread: ThreadId) -> tuple[ThreadId, ...]:
     """Return the threads that are linked with *thread*."""
-    others = sa.select(THREAD_LINK.c.other_id).where(THREAD_LINK.c.thread_id == thread)
-    return tuple(ThreadId(other) for other in c.scalars(others.order_by(THREAD_LINK.c.other_id)))
+    return tuple(ThreadId(other) for other in c.scalars(_LINKED, {"thread": thread}))
 
 
 def learn(u: Unit, thread: ThreadId, keys: Sequence[str]) -> None:
@@ -69,16 +85,9 @@ def learn(u: Unit, thread: ThreadId, keys: Sequence[str]) -> None:
         u.c.execute(THREAD_KEY.insert(), new)
 
 
-def followers(c: sa.Connection, thread_ids: Sequence[ThreadId]) -> tuple[SessionId, ...]:
-    """Return the live sessions that follow any of these threads, in the order they began to."""
-    found = (
-        sa.select(SUBSCRIPTION.c.session_id, sa.func.min(SUBSCRIPTION.c.created_at_ms).label("at"))
-        .join(SESSION, SESSION.c.id == SUBSCRIPTION.c.session_id)
-        .where(SUBSCRIPTION.c.thread_id.in_(thread_ids), SESSION.c.ended_at_ms.is_(None))
-        .group_by(SUBSCRIPTION.c.session_id)
-        .order_by("at", SUBSCRIPTION.c.session_id)
-    )
-    return tuple(SessionId(row.session_id) for row in c.execute(found))
+def followers(c: sa.Connection, thread: ThreadId) -> tuple[SessionId, ...]:
+    """Return the live sessions that follow a thread or a linked one, as they began to."""
+    return tuple(SessionId(row.session_id) for row in c.execute(_FOLLOWERS, {"thread": thread}))
 
 
 def own(u: Unit, session: str) -> ThreadId:
