@@ -22,9 +22,15 @@ CUT_S: Final = 1.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def spine(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Spine]:
+async def whole(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Spine]:
     async with raised(tmp_path_factory.mktemp("spine")) as made:
         yield made
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def spine(whole: Spine) -> Spine:
+    await whole.mend()
+    return whole
 
 
 @pytest.mark.clause("B8.6", "B11.7", "B15.1")

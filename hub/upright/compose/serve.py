@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from aiohttp import web
 
@@ -28,6 +29,8 @@ from upright.store.unit import Unit
 from upright.web.app import make_app
 
 log = logging.getLogger(__name__)
+
+SOURCES_S: Final = 5.0
 
 Ready = Callable[[str], None]
 
@@ -109,6 +112,7 @@ async def run(hub: Hub, listening: socket.socket, stop: asyncio.Event, ready: Re
                 ("sources", hub.connectors.run),
             )
         ]
+        await _try_sources(hub)
         await web.SockSite(web_runner, listening).start()
         url = f"http://{hub.settings.hub.host}:{listening.getsockname()[1]}"
         address = Address(url=url, pid=os.getpid())
@@ -121,6 +125,16 @@ async def run(hub: Hub, listening: socket.socket, stop: asyncio.Event, ready: Re
             service.cancel()
     await asyncio.to_thread(hub.home.forget_address)
     log.info("hub.stopped")
+
+
+async def _try_sources(hub: Hub) -> None:
+    """Let the sources start first: a webhook that is refused meanwhile may never come again.
+
+    Who calls already waits in the socket's queue.
+    """
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(SOURCES_S):
+            await hub.connectors.tried()
 
 
 async def _turns(hub: Hub) -> None:

@@ -44,6 +44,11 @@ class Connectors:
                 group.create_task(life.run(), name=f"source:{name}")
             await asyncio.Event().wait()
 
+    async def tried(self) -> None:
+        """Return once every source has been started, or that went wrong, for the first time."""
+        for life in self._lives.values():
+            await life.tried()
+
     def standings(self) -> tuple[Standing, ...]:
         """Return every source's state, by name."""
         alive = {name: life.standing for name, life in self._lives.items()}
@@ -124,10 +129,10 @@ def _life(
 
 def _settings(name: str, source: SourceSection, loaded: Loaded, *, file: str) -> tuple[object, str]:
     """Read a source's own keys: (settings, "") or (None, what is wrong)."""
-    offered = loaded.types.get(source.connector)
+    offered, place = loaded.types.get(source.connector), Place(key=f"sources.{name}", origin=file)
     if offered is None:
-        return None, loaded.failures[source.connector]
-    place = Place(key=f"sources.{name}", origin=file)
+        problem = loaded.failures[source.connector]
+        return None, str(place.inside("connector").wrong(problem))
     try:
         return parse(offered.settings, source.keys, place), ""
     except SettingsError as error:

@@ -89,6 +89,7 @@ class Life:
         self._connector: Connector | None = None
         self._trouble: asyncio.Queue[_Trouble] = asyncio.Queue(maxsize=1)
         self._retry = asyncio.Event()
+        self._tried = asyncio.Event()
 
     @property
     def standing(self) -> Standing:
@@ -115,6 +116,10 @@ class Life:
             await self._stop(self._connector)
             self._connector = None
             await self._move(machine.ShutDown(), "")
+
+    async def tried(self) -> None:
+        """Return once it has been started, or that went wrong, for the first time."""
+        await self._tried.wait()
 
     def retry(self) -> None:
         """Try again now: somebody renewed the credentials, or says so."""
@@ -172,6 +177,7 @@ class Life:
         self._reason = reason
         extra = {"source": self._source, "state": self._state, "why": reason}
         log.info("source.state", extra=extra)
+        self._tried.set()
         await self._parts.report(self.standing)
 
     def _read(self, error: Exception) -> _Trouble:

@@ -17,6 +17,7 @@ import pluggy
 
 from upright.api import ConnectorType, Hooks
 from upright.plugin.manifest import Listed, PluginError
+from upright.settings.errors import nearest
 
 log = logging.getLogger(__name__)
 
@@ -136,5 +137,5 @@ def _nobody_offers(kind: str, plugins: Collection[Listed]) -> str:
     offered = sorted({k for p in plugins if p.manifest for k in p.manifest.kinds})
     said = f"no installed plugin offers the connector {kind!r}"
     if offered:
-        said += f" (there are: {', '.join(offered)})"
+        said += f", {nearest(kind, offered)}"
     return f"{said}; {broken[0]}" if broken else said

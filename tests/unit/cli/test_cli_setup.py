@@ -137,7 +137,8 @@ def test_doctor_names_what_must_be_set_right(home: Path, upright: Terminal) -> N
     typed = upright("doctor")
     assert typed.code == 1
     assert f"fix: chmod 600 {home}/api.token" in typed.out
-    assert "✗ source gh: no installed plugin offers the connector 'githbu'" in typed.out
+    assert "sources.gh.connector in" in typed.out
+    assert 'did you mean "github"?' in typed.out
     assert "✗ model: http://127.0.0.1:9: " in typed.out
     assert str(home / "upright.toml") in typed.out  # where each value came from
 

@@ -62,7 +62,7 @@ def test_a_broken_plugin_is_a_reason_and_the_rest_run(
 
 def test_a_kind_that_nobody_offers_is_said_with_those_that_are(make_plugin: MakePlugin) -> None:
     loaded = Door().connectors(listed([make_plugin("pl_other")]), {"githbu"})
-    assert loaded.failures["githbu"].endswith("'githbu' (there are: pl_other)")
+    assert loaded.failures["githbu"].endswith("'githbu', valid here: pl_other")
 
 
 def test_a_kind_that_its_plugin_lists_and_does_not_offer_is_a_failure(

@@ -197,6 +197,16 @@ async def test_before_the_first_start_nothing_is_received(
         await life.receive(REQUEST)
 
 
+async def test_who_waits_for_the_first_try_learns_of_its_end_good_or_bad(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    bad = Fake(starts=[ConnectorAuthFailedError("no")])
+    for fake, state in ((Fake(), ConnectorState.READY), (bad, ConnectorState.NEEDS_AUTH)):
+        async with living(fake, parts) as life:
+            await life.tried()
+            assert life.standing.state is state
+
+
 async def test_a_stop_that_raises_or_hangs_stops_nothing_else(
     parts: LifeParts, recorded: Recorded
 ) -> None:

@@ -147,6 +147,10 @@ class Children:
         groups = [child.name for child in self._children if _group_lives(child.process.pid)]
         return [*groups, *_strays(str(folder))]
 
+    def has(self, name: str) -> bool:
+        """Say whether a child of this name is watched."""
+        return any(child.name == name for child in self._children)
+
     def named(self, name: str) -> Child:
         """Return the child of this name; KeyError when it isn't watched."""
         return {child.name: child for child in self._children}[name]
