@@ -148,11 +148,6 @@ def _as_ours(c: sa.Connection, source: str, trigger: Trigger) -> Trigger:
 
 
 def _escaped(text: str) -> str:
-    """Escape what LIKE would take for a wildcard."""
-    return text.replace("/", "//").replace("%", "/%").replace("_", "/_")
-
-
-def _escaped(text: str) -> str:
     """Return a text that LIKE takes to the letter, with ``/`` as the escape."""
     return text.replace("/", "//").replace("%", "/%").replace("_", "/_")
 
