@@ -10,13 +10,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
 
 import sqlalchemy as sa
 from alembic.autogenerate import produce_migrations, render_python_code
 from alembic.migration import MigrationContext
 from alembic.operations.ops import OpContainer
-from sqlmodel.sql.sqltypes import AutoString
 
 from upright.store import schema
 
@@ -33,6 +31,7 @@ branch_labels = None
 depends_on = None
 
 SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts INTEGER keys only
+TEXT = sa.String().with_variant(sa.String(collation="C"), "postgresql")  # sorted by bytes
 
 
 def upgrade() -> None:
@@ -44,18 +43,21 @@ def downgrade() -> None:
 '''
 
 
-def plain(kind: str, thing: object, _context: object) -> str | Literal[False]:
-    """Render SQLModel's strings as SQLAlchemy's: a migration must not follow a library's types."""
-    return "sa.String()" if kind == "type" and isinstance(thing, AutoString) else False
+TYPES = {
+    "SERIAL": "sa.BigInteger().with_variant(sa.Integer(), 'sqlite')",
+    "TEXT": "sa.String().with_variant(sa.String(collation='C'), 'postgresql')",
+}
 
 
 def rendered(operations: OpContainer | None) -> str:
     """Render the body of one function."""
     if operations is None:
         raise LookupError("Alembic made no migration")
-    text = render_python_code(operations, render_item=plain)
+    text = render_python_code(operations)
     text = re.sub(r"^ *# ###.*\n?", "", text, flags=re.MULTILINE)
-    return text.replace("sa.BigInteger().with_variant(sa.Integer(), 'sqlite')", "SERIAL")
+    for name, written in TYPES.items():
+        text = text.replace(written, name)
+    return text
 
 
 def generated() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 from upright.core.ids import JobId, WorkId
 from upright.core.mandate import Trust
@@ -14,8 +14,8 @@ from upright.store.sessions import Answer, Claim, Loaded
 class Turn:
     """One turn. Whatever is appended to the rows is appended here in the same unit.
 
-    A unit that fails leaves this ahead of nothing: the turn ends with the error, and the next one
-    loads anew.
+    A unit may be run more than once before it is committed, so each run gets a :meth:`draft`;
+    the turn itself takes over the last one, after the commit.
     """
 
     id: str
@@ -45,3 +45,14 @@ class Turn:
             messages=list(loaded.messages),
             answers={answer.call_id: answer for answer in loaded.answers},
         )
+
+    def draft(self) -> Turn:
+        """Return a copy that a unit may change."""
+        return replace(
+            self, messages=[*self.messages], answers={**self.answers}, jobs={**self.jobs}
+        )
+
+    def take_over(self, draft: Turn) -> None:
+        """Become what a committed unit made of its draft."""
+        for each in fields(draft):
+            setattr(self, each.name, getattr(draft, each.name))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from upright.agent import settle, steps
 from upright.agent.state import Turn
@@ -39,7 +39,9 @@ from upright.engine.ports import (
 from upright.engine.signals import DRAIN, Signals
 from upright.engine.units import Units
 from upright.store.sessions import Claim
+from upright.store.unit import Unit
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -89,24 +91,34 @@ class TurnRunner:
             action = next_action(view, self._parts.limits.turn)
             if not await self._do(turn, action):
                 return
-        await units.write(lambda u: settle.interrupt(u, turn))
+        await self._write(turn, settle.interrupt)
+
+    async def _write(self, turn: Turn, unit: Callable[[Unit, Turn], T]) -> T:
+        """Run a unit on a draft of the turn; once it is committed, the turn takes that over."""
+
+        def drafted(u: Unit) -> tuple[Turn, T]:
+            draft = turn.draft()
+            return draft, unit(u, draft)
+
+        draft, done = await self._parts.units.write(drafted)
+        turn.take_over(draft)
+        return done
 
     async def _do(self, turn: Turn, action: Action) -> bool:
         """Do one thing; return False when the turn is over."""
-        units = self._parts.units
         match action:
             case TakeInbox():
-                await units.write(lambda u: steps.take_inbox(u, turn))
+                await self._write(turn, steps.take_inbox)
             case CallModel():
                 return await self._call_model(turn)
             case RunCall(call):
-                self._hint(await units.write(lambda u: steps.run_call(u, turn, call)))
+                self._hint(await self._write(turn, lambda u, t: steps.run_call(u, t, call)))
             case AwaitJobs(calls):
                 await self._await_jobs(turn, [call.id for call in calls])
             case Nudge():
-                await units.write(lambda u: steps.nudge(u, turn))
+                await self._write(turn, steps.nudge)
             case Rest(ending):
-                self._hint(await units.write(lambda u: settle.rest(u, turn, ending)))
+                self._hint(await self._write(turn, lambda u, t: settle.rest(u, t, ending)))
                 return False
             case _:
                 assert_never(action)
@@ -128,7 +140,7 @@ class TurnRunner:
         except ModelError as error:
             await self._fail(turn, error, retry_s=None, retries=False)
             return False
-        await self._parts.units.write(lambda u: steps.replied(u, turn, reply))
+        await self._write(turn, lambda u, t: steps.replied(u, t, reply))
         return True
 
     async def _fail(
@@ -145,7 +157,7 @@ class TurnRunner:
             retries=retries,
             roll=self._parts.roll(),
         )
-        await self._parts.units.write(lambda u: settle.failed(u, turn, failure))
+        await self._write(turn, lambda u, t: settle.failed(u, t, failure))
         self._parts.timers()
 
     async def _await_jobs(self, turn: Turn, calls: list[str]) -> None:
@@ -159,7 +171,7 @@ class TurnRunner:
                 if left <= 0 or self._parts.draining():
                     break
                 await listening.wait(left)
-        await units.write(lambda u: steps.answer_jobs(u, turn, calls))
+        await self._write(turn, lambda u, t: steps.answer_jobs(u, t, calls))
 
     def _hint(self, after: After) -> None:
         """Tell the others what was committed; a lost hint is made good by their sweeps."""

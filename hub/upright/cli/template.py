@@ -34,6 +34,9 @@ _HEAD: Final = """\
 [database]
 # Below the state folder when it isn't absolute.
 #path = "upright.db"
+# Or PostgreSQL, with `pip install 'upright[postgres]'`; make the empty database first.
+#url = "postgresql://upright@db.example.org/upright"
+#password = "keyring:database"
 
 # An OpenAI-compatible endpoint. Without one the hub still takes triggers in, and holds them.
 # OPENAI_API_KEY alone means OpenAI's own; UPRIGHT_MODEL_URL names another.

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from upright.engine.clock import now_ms
 from upright.engine.ports import Clock, IdSource
-from upright.store.database import Store
+from upright.store.storage import Storage
 from upright.store.unit import Unit
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ class Units:
     """Writes and reads with the clock and the ids filled in; ``committed`` follows each write."""
 
     def __init__(
-        self, store: Store, clock: Clock, ids: IdSource, *, committed: Callable[[], None]
+        self, store: Storage, clock: Clock, ids: IdSource, *, committed: Callable[[], None]
     ) -> None:
         self._store = store
         self.clock = clock
@@ -27,13 +27,13 @@ class Units:
         self._committed = committed
 
     async def write(self, unit: Callable[[Unit], T]) -> T:
-        """Run *unit* in one transaction; its time is that of the call.
+        """Run *unit* in one transaction; its time is the call's, or the database's own.
 
         Raises:
             StoreUnavailableError: nothing was stored.
         """
-        at = now_ms(self.clock)
-        done = await self._store.write(lambda c: unit(Unit(c, at, self._ids.new)))
+        at, store = now_ms(self.clock), self._store
+        done = await store.write(lambda c: unit(Unit(c, store.time(c, at), self._ids.new)))
         self._committed()
         return done
 

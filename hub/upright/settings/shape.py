@@ -63,9 +63,27 @@ class HubSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseSection:
-    """``[database]``: ``path`` is below the state folder when it isn't absolute."""
+    """``[database]``: SQLite's file at ``path``, or PostgreSQL at ``url``.
+
+    ``path`` is below the state folder when it isn't absolute. The url has no password in it.
+    """
 
     path: Path = Path("upright.db")
+    url: str = ""
+    password: SecretRef | None = None
+
+    def __post_init__(self) -> None:
+        address = urlsplit(self.url)
+        if self.url and (address.scheme != "postgresql" or not address.path.strip("/")):
+            # what stands there may hold a password: it is not repeated
+            problem = "url must be an address such as postgresql://user@host/name"
+            raise ValueError(problem)
+        if address.password is not None:
+            problem = "url must not hold a password: name it by a reference in `password`"
+            raise ValueError(problem)
+        if self.password is not None and not self.url:
+            problem = "password is for a database with a url"
+            raise ValueError(problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,15 +19,19 @@ def _sums() -> list[sa.ColumnElement[Any]]:
     return [
         sa.func.coalesce(sa.func.sum(sa.case((is_call, 1), else_=0)), zero).label("calls"),
         *(
-            sa.func.coalesce(sa.func.sum(column), zero).label(column.name)
+            sa.func.coalesce(_whole(sa.func.sum(column)), zero).label(column.name)
             for column in (_L.tokens_input, _L.tokens_cached, _L.tokens_output)
         ),
-        sa.func.sum(_L.usd_micros).label("usd_micros"),
+        _whole(sa.func.sum(_L.usd_micros)).label("usd_micros"),
         sa.func.coalesce(
             sa.func.sum(sa.case((sa.and_(is_call, _L.usd_micros.is_(None)), 1), else_=0)), zero
         ).label("unpriced"),
         sa.func.coalesce(sa.func.sum(_L.seconds), 0.0).label("seconds"),
     ]
+
+
+def _whole(total: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
+    return sa.cast(total, sa.BigInteger)  # PostgreSQL sums up to decimals, which are no JSON
 
 
 def total(c: sa.Connection, *where: sa.ColumnElement[bool]) -> Plain:

@@ -13,13 +13,19 @@ from sqlalchemy import Connection, Engine
 from upright.store import schema
 from upright.store.errors import StoreUnavailableError
 from upright.store.guard import Guard
+from upright.store.storage import Time, hub_time
 from upright.store.writer import MAX_READERS, Writer, open_engine
 
 T = TypeVar("T")
 
 
 class Store:
-    """One SQLite file: one writer, a few readers, and the lock that keeps others out."""
+    """One SQLite file: one writer, a few readers, and the lock that keeps others out.
+
+    It is a :class:`upright.store.storage.Storage`.
+    """
+
+    time: Time = staticmethod(hub_time)
 
     def __init__(self, path: Path, guard: Guard) -> None:
         self._path = path

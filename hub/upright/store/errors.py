@@ -12,7 +12,11 @@ class StoreError(Exception):
 
 
 class StoreUnavailableError(StoreError):
-    """The transaction was lost as a whole, or the store is closed; nothing of it is stored."""
+    """The transaction was lost as a whole, or the store is closed; nothing of it is stored.
+
+    Only where the server went away during the very commit, and did not come back to say, it isn't
+    known; the message says so then.
+    """
 
     code = "store.unavailable"
 
@@ -21,12 +25,13 @@ class StoreUnavailableError(StoreError):
 
 
 class StoreInUseError(StoreError):
-    """Another process has this file open, and only one may."""
+    """Another process has this database open, and only one may."""
 
     code = "store.in_use"
 
-    def __init__(self, path: str, pid: int | None) -> None:
+    def __init__(self, path: str, pid: int | None, *, host: str = "") -> None:
         who = "another process" if pid is None else f"process {pid}"
+        who += f" on {host}" if host else ""
         super().__init__(f"{path} is in use by {who}; stop that hub first, or talk to it")
         self.path = path
         self.pid = pid

@@ -1,14 +1,16 @@
-"""Schema: which revision a database file is at, and how it gets to this program's.
+"""Schema: which revision a database is at, and how it gets to this program's.
 
 Nothing here runs by itself: opening a store only checks. Each function blocks: not for a loop.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import sqlalchemy as sa
 from alembic import command
@@ -16,14 +18,20 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from upright.store import tables
+from upright.store.address import Address, Server
 from upright.store.errors import RevisionError, StoreUnavailableError
 from upright.store.guard import Guard
+from upright.store.hold import take
+from upright.store.pool import Fate, PoolLimits, fate, said
+from upright.store.pool import open_engine as open_pool
 from upright.store.writer import open_engine
 
+T = TypeVar("T")
 METADATA: Final = tables.Meta.metadata
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _INIT: Final = "upright init"
 _MIGRATE: Final = "upright db migrate"
+_PATIENT: Final = PoolLimits(writers=1, readers=0, statement_s=600.0)  # a migration takes its time
 
 
 def configuration() -> Config:
@@ -42,20 +50,22 @@ def head() -> str:
     return found
 
 
-def current(path: Path) -> str | None:
-    """Return the revision of a file; None when it has no schema, or isn't there.
+def current(where: Address) -> str | None:
+    """Return the revision of a database; None when it has no schema, or the file isn't there.
 
     Raises:
-        StoreUnavailableError: the file can't be read, or is no database.
+        StoreUnavailableError: it can't be read or reached, or is no database.
     """
-    if not path.is_file():
+    if not isinstance(where, Path):
+        return _on_server(where, revision)
+    if not where.is_file():
         return None
-    engine = open_engine(str(path), read_only=True)
+    engine = open_engine(str(where), read_only=True)
     try:
         with engine.connect() as connection:
-            return _revision(connection)
+            return revision(connection)
     except sa.exc.DatabaseError as error:
-        raise StoreUnavailableError(str(path), str(error.orig)) from error
+        raise StoreUnavailableError(str(where), str(error.orig)) from error
     finally:
         engine.dispose()
 
@@ -65,26 +75,39 @@ def sqlite_version() -> tuple[int, int, int]:
     return sqlite3.sqlite_version_info
 
 
-def check(path: Path) -> None:
-    """Refuse a file that is not at this program's revision.
+def check(where: Address) -> None:
+    """Refuse a database that is not at this program's revision.
 
     Raises:
         RevisionError: names the command that sets it right.
-        StoreUnavailableError: the file can't be read, or is no database.
+        StoreUnavailableError: it can't be read or reached, or is no database.
     """
-    found, wanted = current(path), head()
-    if found != wanted:
-        raise RevisionError(found=found, wanted=wanted, command=_remedy(path, found))
+    require(where, current(where))
 
 
-def create(path: Path) -> None:
-    """Make a fresh database at this program's revision, for its owner's eyes only.
+def require(where: Address, found: str | None) -> None:
+    """Refuse a database whose revision *found* is not this program's.
 
     Raises:
-        FileExistsError: there is a database already; nothing was changed.
-        StoreInUseError: another process has it open.
+        RevisionError: names the command that sets it right.
     """
-    path = path.resolve()
+    if found != head():
+        raise RevisionError(found=found, wanted=head(), command=_remedy(where, found))
+
+
+def create(where: Address) -> None:
+    """Fill a fresh database, at this program's revision; a file is for its owner's eyes only.
+
+    Raises:
+        FileExistsError: it has a schema already.
+        StoreInUseError: another process has it open.
+        StoreUnavailableError: the server can't be reached, or has no database of this name.
+    """
+    if not isinstance(where, Path):
+        if not _on_server(where, partial(_fill, where=where)):
+            raise FileExistsError(str(where))
+        return
+    path = where.resolve()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with Guard(path):
         if current(path) is not None:
@@ -99,26 +122,42 @@ def create(path: Path) -> None:
             engine.dispose()
 
 
-def migrate(path: Path) -> tuple[str | None, str]:
-    """Bring an existing file to this program's revision, whole or not at all: (before, after).
+def migrate(where: Address) -> tuple[str | None, str]:
+    """Bring an existing database to this program's revision, whole or not at all: (before, after).
 
     Raises:
         RevisionError: there is no file, or a newer program made it.
         StoreInUseError: a hub runs on it.
-        StoreUnavailableError: the file can't be read, or is no database.
+        StoreUnavailableError: it can't be read or reached, or is no database.
     """
-    path = path.resolve()
+    if not isinstance(where, Path):
+        return _on_server(where, partial(_upgrade, where=where)), head()
+    path = where.resolve()
     with Guard(path):
-        found, wanted = current(path), head()
-        if not path.is_file() or not _known(found):
-            raise RevisionError(found=found, wanted=wanted, command=_remedy(path, found))
+        found = current(path)
+        if not path.is_file():
+            raise RevisionError(found=found, wanted=head(), command=_INIT)
         engine = open_engine(str(path))
         try:
             with engine.begin() as connection:
-                command.upgrade(_connected(connection), "head")
+                _move(connection, path, found)
         finally:
             engine.dispose()
-    return found, wanted
+    return found, head()
+
+
+def revision(connection: sa.Connection) -> str | None:
+    """Return the revision of the database behind a connection."""
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
+    return found
+
+
+def _move(connection: sa.Connection, where: Address, found: str | None) -> None:
+    if not _known(found):
+        raise RevisionError(found=found, wanted=head(), command=_remedy(where, found))
+    command.upgrade(_connected(connection), "head")
 
 
 def _connected(connection: sa.Connection) -> Config:
@@ -127,20 +166,49 @@ def _connected(connection: sa.Connection) -> Config:
     return config
 
 
-def _revision(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return None
-    found: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
-    return found
-
-
-def _known(revision: str | None) -> bool:
-    """Say whether this program has the way from *revision* to its own."""
+def _known(found: str | None) -> bool:
+    """Say whether this program has the way from *found* to its own."""
     scripts = ScriptDirectory.from_config(configuration())
-    return revision is None or revision in {script.revision for script in scripts.walk_revisions()}
+    return found is None or found in {script.revision for script in scripts.walk_revisions()}
 
 
-def _remedy(path: Path, found: str | None) -> str:
-    if not path.is_file():
+def _remedy(where: Address, found: str | None) -> str:
+    if found is None and not (isinstance(where, Path) and where.is_file()):
         return _INIT
     return _MIGRATE if _known(found) else ""
+
+
+# ------------------------------------------------------------------ on a server
+def _on_server(server: Server, job: Callable[[sa.Connection], T]) -> T:
+    """Run *job* in a transaction on a connection of its own."""
+    engine = open_pool(server, _PATIENT)
+
+    async def run() -> T:
+        try:
+            async with engine.begin() as connection:
+                return await connection.run_sync(job)
+        except (OSError, sa.exc.DBAPIError) as error:
+            if fate(error) is Fate.OWN:
+                raise
+            raise StoreUnavailableError(str(server), said(error)) from error
+        finally:
+            await engine.dispose()
+
+    return asyncio.run(run())
+
+
+def _fill(connection: sa.Connection, *, where: Server) -> bool:
+    """Make the tables; False when there is a schema already."""
+    take(connection, where)
+    if revision(connection) is not None:
+        return False
+    METADATA.create_all(connection)
+    command.stamp(_connected(connection), "head")
+    return True
+
+
+def _upgrade(connection: sa.Connection, *, where: Server) -> str | None:
+    take(connection, where)
+    found = revision(connection)
+    _move(connection, where, found)
+    return found

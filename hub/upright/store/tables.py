@@ -6,14 +6,14 @@ outbox row that is due is what gets sent, a job row in ``queued`` is what a devi
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, Table, UniqueConstraint
-from sqlmodel import Field, SQLModel
+from sqlalchemy import BigInteger, Column, Index, LargeBinary, Table, UniqueConstraint
+from sqlmodel import AutoString, Field, SQLModel
 
-_Serial = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts INTEGER keys only
+from upright.store.columns import SERIAL, TEXT, OwnXact
 
 
 def _serial() -> Column[int]:
-    return Column(_Serial, primary_key=True, autoincrement=True)
+    return Column(SERIAL, primary_key=True, autoincrement=True)
 
 
 def _big(*, null: bool = True, index: bool = False) -> Column[int]:
@@ -243,7 +243,7 @@ class Job(SQLModel, table=True):
     background: bool = False
     epoch: int
     outcome: str = ""
-    code: int | None = None
+    code: int | None = Field(default=None, sa_column=_big())  # of Windows: unsigned, 32 bits
     started: str = "no"
     detail_json: str = "{}"
     sent: bool = False
@@ -358,6 +358,7 @@ class Event(SQLModel, table=True):
     """One step on a trigger's way, by the name of its stop (A3): what ``upright why`` prints."""
 
     seq: int | None = Field(default=None, sa_column=_serial())
+    xact: int = Field(default=0, sa_column=Column(BigInteger, nullable=False, default=OwnXact()))
     at_ms: int = Field(sa_column=_big(null=False))
     stop: str
     trigger_id: str | None = Field(default=None, index=True)
@@ -370,6 +371,9 @@ class Event(SQLModel, table=True):
 
 
 _TABLES = SQLModel.metadata.tables
+for _column in (column for table in _TABLES.values() for column in table.c):
+    if isinstance(_column.type, AutoString):
+        _column.type = TEXT
 META: Table = _TABLES["meta"]
 THREAD: Table = _TABLES["thread"]
 THREAD_KEY: Table = _TABLES["thread_key"]

@@ -5,7 +5,7 @@ Every view that is asked for one thing raises UnknownIdError when there is none.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -13,6 +13,7 @@ from upright.core.request import RequestState
 from upright.core.transcript import decode
 from upright.core.trigger import Disposition
 from upright.store import costs
+from upright.store.columns import OldestXact
 from upright.store.plain import Plain, columns, listed, one, plain
 from upright.store.tables import (
     DELIVERY,
@@ -236,11 +237,19 @@ def sources(c: sa.Connection) -> list[Plain]:
     return listed(c, sa.select(SOURCE).order_by(SOURCE.c.name))
 
 
+_SETTLED: Final = EVENT.c.xact < OldestXact()  # no lower number is still to come
+_EVENT: Final = columns(EVENT, without=["xact"])
+
+
 def events_since(c: sa.Connection, seq: int, *, limit: int) -> list[Plain]:
-    """List events after *seq*, in order: the stream that a client resumes by sequence."""
-    return listed(c, sa.select(EVENT).where(EVENT.c.seq > seq).order_by(EVENT.c.seq).limit(limit))
+    """List events after *seq*, in order: the stream that a client resumes by sequence.
+
+    On PostgreSQL an event shows once every transaction that is older than its own has ended.
+    """
+    newer = sa.select(*_EVENT).where(EVENT.c.seq > seq, _SETTLED)
+    return listed(c, newer.order_by(EVENT.c.seq).limit(limit))
 
 
 def last_seq(c: sa.Connection) -> int:
-    """Return the newest event's number; 0 when there is none."""
-    return c.scalar(sa.select(sa.func.max(EVENT.c.seq))) or 0
+    """Return the number of the newest event that :func:`events_since` shows; 0 without any."""
+    return c.scalar(sa.select(sa.func.max(EVENT.c.seq)).where(_SETTLED)) or 0

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from upright.core.transcript import decode
 from upright.store import costs, views, views_work
-from upright.store.plain import Plain, listed, one
+from upright.store.plain import Plain, columns, listed, one
 from upright.store.tables import ENTRY, EVENT, JOB, LEDGER, OUTBOX, TRIGGER, TURN
 
 
@@ -82,4 +82,5 @@ def _events(
         EVENT.c.job_id.in_([job["id"] for job in jobs]),
         EVENT.c.outbox_id.in_([item["id"] for item in outbox]),
     )
-    return listed(c, sa.select(EVENT).where(about).order_by(EVENT.c.seq))
+    shown = columns(EVENT, without=["xact"])
+    return listed(c, sa.select(*shown).where(about).order_by(EVENT.c.seq))

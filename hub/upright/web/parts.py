@@ -12,7 +12,7 @@ from typing import Protocol
 
 from upright.api import Capabilities, InboundRequest, Secret, Trigger
 from upright.engine.ports import Clock
-from upright.store.database import Store
+from upright.store.storage import Storage
 from upright.web.bell import Bell
 from upright.web.socket import DeviceSocket, Gone
 
@@ -139,7 +139,7 @@ class Parts:
 
     clock: Clock
     token: Secret
-    store: Store
+    store: Storage
     accept: Accept
     hooks: Hooks
     commands: Commands

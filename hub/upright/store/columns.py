@@ -1,0 +1,52 @@
+"""Columns: what the two databases call differently, and where they must agree."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import BigInteger, Integer, String
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeEngine
+
+SERIAL: Final = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts INTEGER keys only
+TEXT: Final = String().with_variant(String(collation="C"), "postgresql")
+"""Sorted by bytes on both: ids are looked up by ranges of their first letters."""
+
+
+class OwnXact(FunctionElement[int]):
+    """The number of the transaction that runs; 0 on SQLite, where there is one writer alone.
+
+    Serial numbers are given out before the commit, so a lower one may come later than a higher:
+    with this beside them, and :class:`OldestXact`, a reader knows which are still to come.
+    """
+
+    type: TypeEngine[int] = BigInteger()
+    inherit_cache: bool | None = True
+
+
+class OldestXact(FunctionElement[int]):
+    """The oldest transaction that has not ended; what has a lower number is settled."""
+
+    type: TypeEngine[int] = BigInteger()
+    inherit_cache: bool | None = True
+
+
+@compiles(OwnXact, "sqlite")
+def _nobody(*_: object, **__: object) -> str:
+    return "0"
+
+
+@compiles(OldestXact, "sqlite")
+def _all_ended(*_: object, **__: object) -> str:
+    return "1"
+
+
+@compiles(OwnXact, "postgresql")
+def _own(*_: object, **__: object) -> str:
+    return "pg_current_xact_id()::text::bigint"
+
+
+@compiles(OldestXact, "postgresql")
+def _oldest(*_: object, **__: object) -> str:
+    return "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
