@@ -40,6 +40,9 @@ class PairingError(Exception):
 
     code: ClassVar[str] = "pairing.failed"
 
+    def __init__(self) -> None:
+        super().__init__((type(self).__doc__ or self.code).splitlines()[0])
+
 
 class UnknownCodeError(PairingError):
     """No device waits under this code; look at its screen again, it may have expired."""
