@@ -195,6 +195,8 @@ def _outcome(kind: str, here: Here) -> Done | Started:
     if tool is None:
         names = ", ".join(toolbox.by_name(kind))
         return refusal(f"there is no tool {here.call.name!r}; there are {names}")
+    if here.item is not None and here.item.state in TERMINAL:
+        return refusal("the work item is over: nothing more is done for it")
     try:
         return here.u.attempt(lambda: tool(here))
     except (ToolRefusedError, CoreError) as error:

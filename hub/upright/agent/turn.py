@@ -185,9 +185,10 @@ class TurnRunner:
 
 
 def _checked(reply: ChatReply, turn: Turn) -> ChatReply:
-    """Refuse call ids that the transcript has already: each needs exactly one answer (B8.2)."""
-    known = {call.id for message in turn.messages for call in message.calls}
-    repeated = [call.id for call in reply.calls if call.id in known]
-    if repeated:
-        raise ModelUnavailableError("the model used a call id twice")
+    """Refuse call ids that are not new: each needs exactly one answer (B8.2)."""
+    known = {call.id for message in turn.messages for call in message.calls} | {""}
+    for call in reply.calls:
+        if call.id in known:
+            raise ModelUnavailableError("the model used a call id twice, or an empty one")
+        known.add(call.id)
     return reply

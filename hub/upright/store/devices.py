@@ -189,8 +189,9 @@ def announce(u: Unit, device: str, roots: Sequence[Root]) -> list[SessionId]:
         item = work.read(u.c, item_id)
         if item.code is None or place_of(u.c, item.code.urls) is None:
             continue
-        waits.settle(u.c, item.id, Wake(kind=WaitKind.SYSTEM, ref=NO_DEVICE))
-        requests.withdraw(u.c, work=item.id)
+        met = waits.settle(u.c, item.id, Wake(kind=WaitKind.SYSTEM, ref=NO_DEVICE)).wait
+        if met is not None:  # the question is what the wait is for; others stay open
+            requests.withdraw(u.c, work=item.id, prompt=met.why)
         notice = intake.Notice(
             kind="device.ready",
             channel=Channel.DEVICE,
