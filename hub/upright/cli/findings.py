@@ -15,14 +15,16 @@ from typing import Any, Final
 
 from upright.api import SecretRef
 from upright.cli.client import AnsweredError, UnreachableError
+from upright.cli.database import database
 from upright.cli.place import Place
 from upright.plugin.connectors import problems
 from upright.plugin.manifest import installed, listed
 from upright.settings.errors import SecretMissingError
 from upright.settings.secrets import Secrets
 from upright.store import oracle, schema
-from upright.store.database import Store
+from upright.store.address import Address
 from upright.store.errors import StoreError
+from upright.store.opening import open_storage
 
 MODEL_TIMEOUT_S: Final = 5.0
 WAL_RACE: Final = ((3, 7, 0), (3, 51, 3))  # from, and the first that is sound
@@ -71,8 +73,10 @@ def installation(_place: Place) -> Iterator[Finding]:
         yield failed("install", said, "pip uninstall upright-execd upright && pip install upright")
 
 
-def sqlite(_place: Place) -> Iterator[Finding]:
+def sqlite(place: Place) -> Iterator[Finding]:
     """Remark on the library's WAL-reset race, which needs two writers."""
+    if place.settings.database.url:
+        return
     version = schema.sqlite_version()
     said = f"SQLite {'.'.join(map(str, version))}"
     if WAL_RACE[0] <= version < WAL_RACE[1]:
@@ -82,15 +86,15 @@ def sqlite(_place: Place) -> Iterator[Finding]:
         yield ok("sqlite", said)
 
 
-def database(place: Place) -> Iterator[Finding]:
-    """Look at the revision."""
-    path = place.settings.database_path
+def revision(place: Place) -> Iterator[Finding]:
+    """Look at the database's revision."""
     try:
-        schema.check(path)
-    except StoreError as error:
+        where = database(place)
+        schema.check(where)
+    except (StoreError, SecretMissingError) as error:
         yield failed("database", str(error), str(getattr(error, "command", "")))
     else:
-        yield ok("database", f"{path} is at revision {schema.head()}")
+        yield ok("database", f"{where} is at revision {schema.head()}")
 
 
 def token(place: Place) -> Iterator[Finding]:
@@ -212,20 +216,24 @@ def _stalled(rows: list[dict[str, Any]]) -> Iterator[Finding]:
 def _stalled_at_rest(place: Place) -> Iterator[Finding]:
     """Open the database, which only works while no hub has it."""
     try:
-        store = Store.open(place.settings.database_path)
-    except StoreError:
+        found = asyncio.run(_asleep(database(place)))
+    except (StoreError, SecretMissingError):
         return  # the check of the database has said why
-    try:
-        found = asyncio.run(store.read(lambda c: [*oracle.stalled(c), *oracle.unheard(c)]))
-    finally:
-        asyncio.run(store.close())
     yield from _stalled([asdict(each) for each in found])
+
+
+async def _asleep(where: Address) -> list[oracle.Stalled]:
+    store = await open_storage(where, lambda: 0.5)  # nobody else is there to be out of step with
+    try:
+        return await store.read(lambda c: [*oracle.stalled(c), *oracle.unheard(c)])
+    finally:
+        await store.close()
 
 
 CHECKS: Final[tuple[Callable[[Place], Iterator[Finding]], ...]] = (
     installation,
     sqlite,
-    database,
+    revision,
     token,
     plugins,
     model,

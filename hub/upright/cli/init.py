@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from upright.cli.database import database
 from upright.cli.place import Place, pass_place
 from upright.cli.template import template
 from upright.devices.identity import new_private_key
@@ -25,6 +26,7 @@ def make_home(place: Place) -> list[str]:
 
     Raises:
         RevisionError: there is a database of another version.
+        StoreUnavailableError: the database's server can't be reached.
     """
     made: list[str] = []
     settings, home = place.settings, place.home
@@ -39,8 +41,9 @@ def make_home(place: Place) -> list[str]:
     if not home.hub_key.exists():
         write_private(home.hub_key, new_private_key())
         made.append(str(home.hub_key))
-    if schema.current(settings.database_path) is None:
-        schema.create(settings.database_path)
-        made.append(str(settings.database_path))
-    schema.check(settings.database_path)
+    where = database(place)
+    if schema.current(where) is None:
+        schema.create(where)
+        made.append(str(where))
+    schema.check(where)
     return made

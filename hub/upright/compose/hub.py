@@ -44,9 +44,9 @@ from upright.settings.home import Home, write_private
 from upright.settings.secrets import Secrets
 from upright.settings.shape import ModelSection, Settings
 from upright.store import sources
-from upright.store.database import Store
 from upright.store.errors import NotNowError
 from upright.store.intake import Policy
+from upright.store.storage import Storage
 from upright.web.bell import Bell
 from upright.web.parts import Parts, WebLimits
 
@@ -59,7 +59,7 @@ class Roots:
     """What the outside world gives: the store, the environment as it was read, the free port."""
 
     settings: Settings
-    store: Store
+    store: Storage
     env: Mapping[str, str]
     port: int
 
@@ -69,7 +69,7 @@ class Hub:
     """The parts that run."""
 
     settings: Settings
-    store: Store
+    store: Storage
     units: Units
     engine: EmbeddedEngine
     signals: Signals
@@ -110,13 +110,14 @@ def model_of(section: ModelSection, key: Secret | None, clock: SystemClock) -> O
         api_key=key,
         bounds=bounds,
     )
-    return OpenAIChat(settings, clock, _roll)
+    return OpenAIChat(settings, clock, roll)
 
 
 _RANDOM: Final = secrets.SystemRandom()
 
 
-def _roll() -> float:
+def roll() -> float:
+    """Return a random number in [0, 1): what spreads retries."""
     return _RANDOM.random()
 
 
@@ -142,7 +143,7 @@ class _Builder:
                 sweep_s=limits.sweep_s,
                 drain_s=limits.drain_s / 2,
             ),
-            _roll,
+            roll,
         )
         self.timers = Timers(self.units, self.engine.hint, sweep_s=limits.sweep_s)
         wiring = Wiring(units=self.units, signals=self.signals, woken=self.woken)
@@ -183,7 +184,7 @@ class _Builder:
             world=World(clock=self.clock, emit=self.intake.emit, cursor=cursor),
             secrets=Secrets(self.roots.env, self.settings.home),
             report=report,
-            roll=_roll,
+            roll=roll,
             backoff=Backoff(base_s=limits.connector_base_s, cap_s=limits.connector_cap_s),
             start_s=limits.connector_start_s,
             stop_s=limits.connector_stop_s,
@@ -201,7 +202,7 @@ class _Builder:
                 units=self.units,
                 send=connectors.send,
                 woken=self.woken,
-                roll=_roll,
+                roll=roll,
                 limits=SenderLimits(sweep_s=limits.sweep_s, backoff=backoff),
             )
         )
@@ -217,7 +218,7 @@ class _Builder:
                 signals=self.signals,
                 wake=self.engine.hint,
                 timers=self.timers.hint,
-                roll=_roll,
+                roll=roll,
                 draining=lambda: self.engine.draining,
                 limits=AgentLimits(
                     turn=TurnLimits(max_steps=limits.steps_per_turn),
@@ -307,7 +308,7 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
             send=sender.hint,
         )
     )
-    supervisor = Supervisor(make.clock, _roll)
+    supervisor = Supervisor(make.clock, roll)
     report = Report(
         settings=roots.settings,
         hub_id=hub_id,

@@ -9,13 +9,13 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from aiohttp import web
 
-from upright.api import Secret
-from upright.compose.hub import Hub, Roots, build
+from upright.api import Secret, SecretRef
+from upright.compose.hub import Hub, Roots, build, roll
 from upright.engine.clock import SortableIds, SystemClock
 from upright.engine.embedded import recover
 from upright.engine.signals import DRAIN
@@ -24,7 +24,10 @@ from upright.settings.home import Address
 from upright.settings.secrets import Secrets
 from upright.settings.shape import Settings
 from upright.store import sources
-from upright.store.database import Store
+from upright.store.address import Address as DatabaseAddress
+from upright.store.address import address
+from upright.store.opening import open_storage
+from upright.store.storage import Storage
 from upright.store.unit import Unit
 from upright.web.app import make_app
 
@@ -33,34 +36,45 @@ log = logging.getLogger(__name__)
 SOURCES_S: Final = 5.0
 
 Ready = Callable[[str], None]
+Open = Callable[[DatabaseAddress, Callable[[], float]], Awaitable[Storage]]
 
 
-def serve(settings: Settings, env: Mapping[str, str], *, ready: Ready) -> None:
+def serve(
+    settings: Settings,
+    env: Mapping[str, str],
+    *,
+    ready: Ready,
+    open_store: Open = open_storage,
+) -> None:
     """Run a hub until SIGTERM or SIGINT; *ready* is told its address once it listens.
+
+    *open_store* opens the database: the kill bench brings a store of its own.
 
     Raises:
         StoreInUseError: another hub has the database.
         RevisionError: the database needs ``upright db migrate``, or isn't there yet.
+        StoreUnavailableError: the database can't be read or reached.
         OSError: the address can't be listened on.
-        SecretMissingError: the model's key can't be read.
+        SecretMissingError: the database's password or the model's key can't be read.
     """
-    store = Store.open(settings.database_path)
+    asyncio.run(_main(settings, env, ready, open_store))
+
+
+async def _main(settings: Settings, env: Mapping[str, str], ready: Ready, open_store: Open) -> None:
+    stop = asyncio.Event()
+    _on_signals(stop.set)
+    password = await _secret(settings, env, settings.database.password)
+    store = await open_store(address(settings, password), roll)
     try:
         listening = socket.create_server((settings.hub.host, settings.hub.port), backlog=512)
         port = int(listening.getsockname()[1])
         roots = Roots(settings=settings, store=store, env=env, port=port)
-        asyncio.run(_main(roots, listening, ready))
+        hub_id = await _begin(roots)
+        key = await _secret(settings, env, settings.model.api_key)
+        hub = await asyncio.to_thread(build, roots, hub_id, key)
+        await run(hub, listening, stop, ready)
     finally:
-        asyncio.run(store.close())
-
-
-async def _main(roots: Roots, listening: socket.socket, ready: Ready) -> None:
-    stop = asyncio.Event()
-    _on_signals(stop.set)
-    hub_id = await _begin(roots)
-    key = await _api_key(roots.settings, roots.env)
-    hub = await asyncio.to_thread(build, roots, hub_id, key)
-    await run(hub, listening, stop, ready)
+        await store.close()
 
 
 def _on_signals(stop: Callable[[], None]) -> None:
@@ -84,8 +98,9 @@ async def _begin(roots: Roots) -> str:
     return await units.write(unit)
 
 
-async def _api_key(settings: Settings, env: Mapping[str, str]) -> Secret | None:
-    reference = settings.model.api_key
+async def _secret(
+    settings: Settings, env: Mapping[str, str], reference: SecretRef | None
+) -> Secret | None:
     if reference is None:
         return None
     found = (await Secrets(env, settings.home).fetch([reference]))[reference]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from upright.settings.secrets import Secrets
+from upright.api import Secret
 from upright.settings.shape import Settings
 
 Server = sa.URL
@@ -14,19 +14,13 @@ Server = sa.URL
 Address = Path | Server
 
 
-def address(settings: Settings, secrets: Secrets) -> Address:
-    """Return where the configured database is; this may block on the key ring.
-
-    Raises:
-        SecretMissingError: the password can't be read.
-    """
+def address(settings: Settings, password: Secret | None) -> Address:
+    """Return where the configured database is."""
     section = settings.database
-    if not section.url:
-        return settings.database_path
-    password = secrets.resolve(section.password).reveal() if section.password else None
-    return server(section.url, password)
+    return server(section.url, password) if section.url else settings.database_path
 
 
-def server(url: str, password: str | None = None) -> Server:
+def server(url: str, password: Secret | None = None) -> Server:
     """Read ``postgresql://user@host:port/name``; what it leaves out is the driver's default."""
-    return sa.make_url(url).set(drivername="postgresql+asyncpg", password=password)
+    secret = password.reveal() if password else None
+    return sa.make_url(url).set(drivername="postgresql+asyncpg", password=secret)

@@ -110,6 +110,7 @@ def claim(c: sa.Connection, now_ms: int, until_ms: int, limit: int) -> list[Clai
         )
         .order_by(SESSION.c.ready_at_ms)
         .limit(limit)
+        .with_for_update(skip_locked=True)  # SQLite has one writer, and leaves it out
     )
     ids = list(c.scalars(ready))
     if not ids:
