@@ -108,6 +108,8 @@ class LinkEnd:
 
     async def _push_one(self, job: Job) -> None:
         if job.state is JobState.QUEUED and job.id not in self._sent:
+            if not self._link.is_synced:
+                return  # it has not left, and a stop may still end it here
             self._sent.add(job.id)
             if not await self._units.write(lambda u: jobs.mark_sent(u.c, job.id)):
                 return  # it was stopped before it left

@@ -175,7 +175,7 @@ def settle_pairing(u: Unit, row: PairingRow, event: machine.RequestEvent, by: st
 def announce(u: Unit, device: str, roots: Sequence[Root]) -> list[SessionId]:
     """Replace a device's workspaces; wake what waited for one of their repositories."""
     u.c.execute(WORKSPACE.delete().where(WORKSPACE.c.device_id == device))
-    for root in roots:
+    for root in {root.path: root for root in roots}.values():  # the last word on a path counts
         u.c.execute(
             WORKSPACE.insert().values(
                 device_id=device,
