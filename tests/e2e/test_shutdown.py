@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -95,6 +98,41 @@ async def test_a_command_outlives_a_killed_daemon_and_its_end_is_told(spine: Spi
     shown = await pull.job(word="unittest", state="failed")
     assert (shown["id"], shown["outcome"], shown["code"]) == (job["id"], "exited", 1)
     await pull.comes_green()
+
+
+@pytest.mark.clause("B8.3", "B8.6", "B11.8")
+async def test_a_command_whose_guardian_was_killed_is_lost_and_a_person_is_asked(
+    spine: Spine,
+) -> None:
+    pull = await open_pull(spine, 50, more=SLOW)
+    await pull.goes_red()
+    job = await pull.job(word="unittest", state="running")
+    shims = await asyncio.to_thread(_shims, job["id"])
+    await spine.kill("execd")
+    for shim in shims:
+        os.kill(shim, signal.SIGKILL)
+    await spine.start_execd()
+    lost = await pull.job(word="unittest", state="lost")
+    assert (len(shims), lost["id"], lost["started"]) == (1, job["id"], "yes")
+    item = await pull.reaches("waiting_operator")
+    (question,) = item["questions"]
+    assert "outcome lost" in question["prompt"]
+    assert (await spine.upright("answer", question["id"], "go on")).code == 0
+    await pull.comes_green()
+
+
+def _shims(job: str) -> list[int]:
+    """Find the process that guards a command: its folder is one of its words."""
+    files = Path("/proc").glob("[0-9]*/cmdline")
+    return [int(file.parent.name) for file in files if _has_word(file, f"/{job}")]
+
+
+def _has_word(file: Path, end: str) -> bool:
+    try:
+        words = file.read_bytes().decode(errors="replace").split("\0")
+    except OSError:  # it has ended meanwhile
+        return False
+    return any(word.endswith(end) for word in words)
 
 
 async def test_a_second_hub_on_the_same_database_is_refused_by_name(spine: Spine) -> None:
