@@ -76,6 +76,9 @@ class EmbeddedEngine:
             renewal = group.create_task(self._renew(), name="engine.renew")
             while not self._draining:
                 for claim in await self._claim():
+                    older = self._running.get(claim.session)
+                    if older is not None:  # its lease ran out under it: it can write nothing more
+                        older[1].cancel()
                     task = group.create_task(
                         self._turn(handle, claim), name=f"turn {claim.session}"
                     )
@@ -120,7 +123,8 @@ class EmbeddedEngine:
             log.exception("turn.failed", extra={"session": claim.session})
             await self._put_back(claim)
         finally:
-            self._running.pop(claim.session, None)
+            if self._running.get(claim.session, (None,))[0] == claim:
+                del self._running[claim.session]
             self._hint.give()
 
     async def _put_back(self, claim: Claim) -> None:
