@@ -76,17 +76,18 @@ class EmbeddedEngine:
             renewal = group.create_task(self._renew(), name="engine.renew")
             while not self._draining:
                 for claim in await self._claim():
-                    older = self._running.get(claim.session)
-                    if older is not None:  # its lease ran out under it: it can write nothing more
-                        older[1].cancel()
-                    task = group.create_task(
-                        self._turn(handle, claim), name=f"turn {claim.session}"
-                    )
-                    self._running[claim.session] = (claim, task)
+                    self._start(group, handle, claim)
                 if not self._draining:
                     await self._hint.wait(await self._pause_s())
             await self._let_end()
             renewal.cancel()
+
+    def _start(self, group: asyncio.TaskGroup, handle: Handler, claim: Claim) -> None:
+        older = self._running.get(claim.session)
+        if older is not None:  # its lease ran out under it: it can write nothing more
+            older[1].cancel()
+        task = group.create_task(self._turn(handle, claim), name=f"turn {claim.session}")
+        self._running[claim.session] = (claim, task)
 
     async def _claim(self) -> list[Claim]:
         free = self._limits.turns - len(self._running)
