@@ -48,6 +48,27 @@ async def test_sigterm_while_a_command_runs_ends_soon_and_the_work_goes_on(spine
     await pull.comes_green()
 
 
+@pytest.mark.clause("B8.6")
+async def test_sigterm_while_the_model_is_silent_ends_soon_and_its_turn_is_done_again(
+    spine: Spine,
+) -> None:
+    silence = {"kind": "silence", "agent": "worker", "after_chunks": 1, "seconds": 60}
+    await spine.model.post("/_scripted/faults", silence)
+    pull = await open_pull(spine, 73)
+    await pull.goes_red()
+
+    async def silent() -> bool:
+        stats = await spine.model.get("/_scripted/stats")
+        return "silence" in stats["faults"]
+
+    await spine.until(silent)
+    before = asyncio.get_running_loop().time()
+    assert await spine.stop("hub") == 0
+    assert asyncio.get_running_loop().time() - before < DRAINS_S
+    await spine.start_hub()
+    await pull.comes_green()
+
+
 async def _after_the_webhook(pull: Pull) -> None:
     """Kill as soon as the sandbox has the answer: nothing of the story has been waited for."""
 
