@@ -38,6 +38,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "doctor": ("upright.cli.doctor:doctor", "Check this hub, and say how to fix it."),
     "model": ("upright.cli.model:group", "Run the scripted model server."),
     "sandbox": ("upright.cli.sandbox:sandbox", "Play a provider on a loopback port."),
+    "bench": ("upright.cli.bench.command:bench", "Measure, and try to break it."),
 }
 
 

@@ -1,0 +1,1 @@
+"""``upright bench``: measures the hub, and tries to break it."""

@@ -1,0 +1,23 @@
+"""``upright bench``: the list of benches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import click
+
+from upright.cli.lazy import LazyGroup
+
+
+class Benches(LazyGroup):
+    """The benches."""
+
+    table: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "kill": ("upright.cli.bench.kill:kill", "Kill hub and execd in mid-work; lose nothing."),
+    }
+
+
+@click.group(cls=Benches)
+def bench() -> None:
+    """Measure, and try to break it."""

@@ -1,0 +1,86 @@
+"""Doomed: a hub that dies when it is told to: ``python -m upright.cli.bench.doomed``.
+
+It is the hub itself, opened on a store that watches each unit of work go by. What is killed is a
+whole process, by SIGKILL, either inside the transaction or between the commit and its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from upright import logs
+from upright.cli.bench.doom import Fate, Files
+from upright.cli.bench.stops import Side, name_of, stop_of
+from upright.cli.place import Place
+from upright.compose.serve import serve
+from upright.store import trail
+from upright.store.address import Address
+from upright.store.opening import open_storage
+from upright.store.storage import Storage, Time
+from upright.store.unit import Connection
+
+T = TypeVar("T")
+
+
+class DoomedStore:
+    """A store around another one; it is a :class:`upright.store.storage.Storage`."""
+
+    def __init__(self, inner: Storage, fate: Fate) -> None:
+        self._inner = inner
+        self._fate = fate
+
+    @property
+    def time(self) -> Time:
+        """The inner store's time."""
+        return self._inner.time
+
+    async def write(self, unit: Callable[[Connection], T]) -> T:
+        """Run a unit of work, and pass its stop on both sides of the commit."""
+        stop: str | None = None
+        will_lease = False
+
+        def watched(c: Connection) -> T:
+            nonlocal stop, will_lease
+            before, leased = trail.last(c), trail.is_leased(c)
+            result = unit(c)
+            stop = stop_of(name_of(unit), trail.since(c, before), result)
+            will_lease = trail.is_leased(c)
+            if stop is not None:
+                self._fate.passes(stop, Side.BEFORE, inside_turn=leased)
+            return result
+
+        result = await self._inner.write(watched)
+        if stop is not None:
+            self._fate.passes(stop, Side.AFTER, inside_turn=will_lease)
+        return result
+
+    async def read(self, query: Callable[[Connection], T]) -> T:
+        """Run a query; nobody dies of that."""
+        return await self._inner.read(query)
+
+    async def close(self) -> None:
+        """Close the inner store."""
+        await self._inner.close()
+
+
+@click.command()
+@click.option("--port", type=int, required=True)
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), required=True)
+def main(port: int, folder: Path) -> None:
+    """Run the hub of UPRIGHT_HOME until it dies as the files in FOLDER say, or by SIGTERM."""
+    place = Place(flags={"hub.port": port})
+    fate = Fate(Files(folder=folder))
+
+    async def opened(where: Address, roll: Callable[[], float]) -> Storage:
+        return DoomedStore(await open_storage(where, roll), fate)
+
+    logs.set_up(level=place.settings.logs.level, style=place.settings.logs.format)
+    serve(place.settings, place.env, ready=click.echo, open_store=opened)
+
+
+if __name__ == "__main__":
+    main()
