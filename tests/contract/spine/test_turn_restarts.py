@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
 
 from fixtures.agents import Agents, KilledError, Say, ScriptedChat, call, complete, named
-from fixtures.still_hub import StillHub, trigger, without_ids
+from fixtures.still_hub import ANN, StillHub, trigger, without_ids
 from upright.core import transcript
 from upright.core.transcript import Role
+from upright.core.trigger import Disposition
 from upright.core.work import WorkItem, WorkState
 from upright.engine.embedded import recover
-from upright.engine.ports import Lease
+from upright.engine.ports import ChatRequest, Lease
 from upright.store.errors import LeaseLostError
-from upright.store.tables import JOB, LEDGER, OUTBOX, SESSION, WORK
+from upright.store.tables import JOB, LEDGER, OUTBOX, SESSION, TRIGGER, WORK
 
 JB = named("jb")
 RED_TO_GREEN = (
@@ -51,7 +53,7 @@ async def play(hub: StillHub, agents: Agents) -> Story:
     await hub.device()
     item = await hub.opened()
     await agents.go()
-    assert (await hub.item(item)).state is WorkState.WAITING_EXTERNAL
+    assert (await hub.item(item)).state is not WorkState.COMPLETED
     await hub.one(trigger("ci.passed", native="green", text="All is well."))
     await agents.go()
     return await story(hub, agents, item)
@@ -148,6 +150,42 @@ async def test_a_turn_that_lost_its_lease_writes_nothing_more(hub: StillHub) -> 
         await agents.runner()(Lease(session=claim.session, epoch=claim.epoch))
     assert await agents.transcript(item.session) == before
     assert await hub.rows(JOB) == await hub.rows(LEDGER) == []
+
+
+# ------------------------------------------------------------------ what comes in between
+def until_green(request: ChatRequest) -> Say:
+    """Wait for the build, and complete when it is green."""
+    is_green = any("kind=ci.passed" in message.text for message in request.messages)
+    return RED_TO_GREEN[5] if is_green else RED_TO_GREEN[4]
+
+
+@pytest.mark.clause("B8.4", "B6.4", "B11.5")
+@pytest.mark.parametrize("dies", [False, True], ids=["alive", "killed"])
+@pytest.mark.parametrize("comes_at", range(COMMITS))
+async def test_a_trigger_that_comes_at_any_commit_is_told_exactly_once(
+    hub: StillHub, comes_at: int, *, dies: bool
+) -> None:
+    chat = ScriptedChat(worker=(*RED_TO_GREEN[:4], until_green), router=(Say("Noted."),))
+    agents = Agents(hub, chat, dies_at=comes_at if dies else None)
+    came: list[str] = []
+
+    async def come() -> None:
+        came.append((await hub.one(trigger("comment.created", by=ANN, thread="pr:7"))).id)
+
+    async with asyncio.TaskGroup() as group:
+        agents.at_commit[comes_at] = lambda: group.create_task(come())
+        await play(hub, agents)
+    await agents.go()
+    (item,) = await hub.rows(WORK)
+    assert item["state"] == WorkState.COMPLETED
+    told = [*await agents.transcript(item["session_id"])]
+    told += await agents.transcript(await hub.router())
+    assert len([one for one in told if f"trigger {came[0]} " in one]) <= 1
+    heard = await hub.row(TRIGGER, id=came[0])
+    is_held = heard["disposition"] == Disposition.HELD
+    assert is_held or any(f"trigger {came[0]} " in one for one in told)
+    assert agents.deaths == dies
+    await check(hub, agents, item["session_id"])
 
 
 # ------------------------------------------------------------------ the router

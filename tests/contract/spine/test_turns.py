@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,7 +31,9 @@ from upright.core.work import WorkState
 from upright.engine.ports import (
     Lease,
 )
+from upright.store import deadlines, people
 from upright.store.tables import DELIVERY, JOB, OUTBOX, REQUEST, SESSION, TURN, WAIT
+from upright.store.unit import Unit
 
 
 async def endings(hub: StillHub) -> list[str]:
@@ -331,3 +334,35 @@ async def test_a_draining_hub_ends_turns_at_a_safe_point_and_they_go_on_later(
     await agents.go()
     assert (await hub.item(item)).state is WorkState.WAITING_EXTERNAL
     assert len(agents.chat.requests) == 2
+
+
+@pytest.mark.clause("B11.2", "B11.8")
+@pytest.mark.parametrize(
+    "last", [WAIT_CI, DONE, Say("Hm."), TEST], ids=["wait", "done", "hm", "run"]
+)
+async def test_an_item_that_is_blocked_in_the_middle_of_its_turn_waits_for_the_person(
+    hub: StillHub, last: Say
+) -> None:
+    ask = call("ask", {"question": "Which branch?"})
+    agents, item = await worker(hub, TEST, ask, last, WAIT_CI)
+    await agents.go()
+
+    async def a_week_passes() -> None:
+        hub.clock.go_on(8 * 24 * 3600)
+        await hub.do(deadlines.fire_due)
+
+    agents.chat.meanwhile[2] = a_week_passes
+    await hub.one(trigger("comment.created", by=ANN))
+    await agents.go()
+    assert (await hub.item(item)).state is WorkState.BLOCKED
+    assert await agents.go() == 0
+    assert await hub.asleep_for_ever() == []
+    for asked in await hub.rows(REQUEST, state="asked"):
+        await hub.do(partial(give, asked["id"]))
+    await agents.go()
+    assert (await hub.item(item)).state is not WorkState.BLOCKED
+
+
+def give(request: str, u: Unit) -> None:
+    """Answer a question."""
+    people.answer(u, request, "main", "ann")
