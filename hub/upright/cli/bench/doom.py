@@ -50,8 +50,12 @@ class Files:
 
     @property
     def execd(self) -> Path:
-        """The daemon's pid; empty while none runs."""
+        """The daemon's pid."""
         return self.folder / "execd.pid"
+
+    def go(self, number: int) -> Path:
+        """Return what lets the hub with this number begin."""
+        return self.folder / f"go.{number}"
 
 
 def write_dooms(files: Files, dooms: list[Doom]) -> None:

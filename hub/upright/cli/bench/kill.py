@@ -36,7 +36,6 @@ from upright.settings.load import environment
 from upright.store.opening import open_storage
 
 STORY_S: Final = 120.0
-SETTLES_S: Final = 15.0
 TARGETS: Final = ("hub", "execd", "both")
 
 
@@ -190,11 +189,7 @@ class Run:
 
     async def _settle(self, rig: Rig) -> None:
         """Let what is under way come to rest, then stop the hub in good order."""
-        hub = rig.children.named("hub")
-        hub.process.terminate()
-        async with asyncio.timeout(SETTLES_S):
-            await hub.process.wait()
-        rig.children.forget(hub)
+        await rig.stop_hub()
 
     async def _judge(self, rig: Rig) -> None:
         store = await open_storage(database(rig.plan), lambda: 0.5)

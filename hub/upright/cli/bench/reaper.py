@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,6 +28,7 @@ class Reaper:
     """Waits for its moment, and kills once."""
 
     stage: Stage
+    hub: Callable[[], int]  # the pid of the hub that runs
     files: Files
     clock: Clock
     dice: Dice
@@ -36,7 +37,7 @@ class Reaper:
         """Kill at this place, when there is a chance."""
         if place.stop == MODEL:
             await self._call_is_under_way()
-            self._kill(place, self.stage.children.named("hub").process.pid, inside_turn=True)
+            self._kill(place, self.hub(), inside_turn=True)
         elif place.stop == RUNNING:
             await self._in_a_command(place)
         else:

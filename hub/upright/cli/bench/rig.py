@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -44,6 +45,7 @@ class Rig:
     dice: Dice
     told: Callable[[Tally], None]
     shim_killed: bool = False
+    hub: Child | None = None
     _mode: Victim = Victim.HUB
     _draw: Draw = field(init=False)
     _group: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
@@ -67,19 +69,27 @@ class Rig:
     # ------------------------------------------------------------------ the processes
     async def kept(self) -> None:
         """Take over hub and daemon from the set-up, and start them again whenever they die."""
-        await self._stop("hub")
+        await self._stop(self.children.named("hub"))
         async with self._group as group:
             group.create_task(self._keep_hub(), name="keep hub")
             group.create_task(self._keep_execd(), name="keep execd")
 
     async def _keep_hub(self) -> None:
-        port = str(urlsplit(self.stage.hub.base).port)
-        words = ("upright.cli.bench.doomed", "--port", port, "--folder", str(self.plan.folder))
-        while True:
+        standby = await self._stand_by(0)
+        for number in count(1):
             if self._mode is Victim.HUB:
                 self.redraw()
-            child = await self.children.start("hub", [*PYTHON, *words], env=self.stage.env)
-            await self._ended(child)
+            self.hub = standby
+            self.files.go(number - 1).touch()
+            standby = await self._stand_by(number)
+            await self._ended(self.hub)
+
+    async def _stand_by(self, number: int) -> Child:
+        """Start the next hub: it imports all that it needs, and waits for its turn."""
+        port = str(urlsplit(self.stage.hub.base).port)
+        words = ("--port", port, "--folder", str(self.plan.folder), "--number", str(number))
+        argv = [*PYTHON, "upright.cli.bench.doomed", *words]
+        return await self.children.start(f"hub-{number}", argv, env=self.stage.env)
 
     async def _keep_execd(self) -> None:
         child = self.children.named("execd")
@@ -111,12 +121,19 @@ class Rig:
         self._counted = len(found)
         self.told(self.tally)
 
-    async def _stop(self, name: str) -> None:
-        child = self.children.named(name)
+    async def stop_hub(self) -> None:
+        """Stop the hub in good order."""
+        if self.hub is not None:
+            await self._stop(self.hub)
+
+    async def _stop(self, child: Child) -> None:
         child.process.terminate()
         async with asyncio.timeout(STOPS_S):
             await child.process.wait()
         self.children.forget(child)
+
+    def _hub_pid(self) -> int:
+        return self.hub.process.pid if self.hub is not None else 0
 
     # ------------------------------------------------------------------ what dies next
     def begin(self) -> Victim:
@@ -133,7 +150,13 @@ class Rig:
         drawn = self._draw.next(self._mode)
         write_dooms(self.files, list(drawn.dooms))
         if drawn.outside is not None:
-            reaper = Reaper(stage=self.stage, files=self.files, clock=self.clock, dice=self.dice)
+            reaper = Reaper(
+                stage=self.stage,
+                hub=self._hub_pid,
+                files=self.files,
+                clock=self.clock,
+                dice=self.dice,
+            )
             self._watch = self._group.create_task(reaper.kill(drawn.outside), name="reaper")
 
 
