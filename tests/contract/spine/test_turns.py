@@ -152,6 +152,30 @@ async def begun(hub: StillHub) -> bool:
     return bool((await hub.row(JOB))["state"] == "running")
 
 
+@pytest.mark.clause("B8.3")
+async def test_an_end_that_comes_right_after_the_placeholder_is_still_a_trigger(
+    hub: StillHub,
+) -> None:
+    agents, item = await worker(hub, TEST, Say("I look around."), DONE, limits=AT_ONCE)
+    agents.box.is_on = False
+
+    async def it_ends() -> None:
+        await agents.box.end((await hub.row(JOB))["id"], 0)
+
+    agents.chat.meanwhile[1] = it_ends
+    await agents.go()
+    told = users((await agents.loaded(item.session)).messages)
+    assert [text.count("kind=job.finished") for text in told] == [0, 1]
+
+
+@pytest.mark.clause("B15.1")
+async def test_two_replies_of_one_turn_are_two_effects(hub: StillHub) -> None:
+    two = Say(calls=(("reply", {"text": "One."}), ("reply", {"text": "Two."})))
+    agents, _ = await worker(hub, two, call("reply", {"text": "Three."}), WAIT_CI)
+    await agents.go()
+    assert [row["text"] for row in await hub.rows(OUTBOX)] == ["One.", "Two.", "Three."]
+
+
 @pytest.mark.clause("B10.1")
 async def test_a_background_command_is_not_waited_for(hub: StillHub) -> None:
     background = call("run", {"argv": ["serve"], "background": True})
