@@ -1,83 +1,111 @@
-"""Bench: the figures of the spine, measured on this machine in one run.
+"""Bench: measure us and our peers side by side on this machine; write tables and plots.
 
-Prints a table, and writes it to ``bench/results.md``. A figure is a median with its range.
+``make bench`` runs everything; ``make bench ARGS="p1 p7"`` a selection, which keeps what stands
+of the others in results.md; ``--quick`` is for smoke. A figure is a median with its range over
+rounds that were interleaved with the peers'; a ratio counts, an absolute time does not.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import asyncio
+import os
 import platform
-import subprocess
-import sys
-from dataclasses import dataclass
+import re
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from statistics import median
-from typing import Any, Final
+from time import perf_counter
+from typing import Final
 
-RESULTS: Final = Path(__file__).with_name("results.md")
-DEMO_S: Final = 180
+from bench import demo, p1_intake, p2_pass_through, p7_commands, p14_weight
+from bench.peers import NOBODY, Peers, find
+from bench.tables import Report, markdown, svg
+from bench.world import World, opened
 
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One measured thing: its values over the runs, and their unit."""
-
-    name: str
-    values: tuple[float, ...]
-    unit: str
-
-    def row(self) -> str:
-        """Write a table row."""
-        low, high = min(self.values), max(self.values)
-        middle = median(self.values)
-        spread = f"{low:.3g} to {high:.3g}"
-        return f"| {self.name} | {middle:.3g} {self.unit} | {spread} | {len(self.values)} |"
+BENCHES: Final[dict[str, Callable[[World], Awaitable[Report]]]] = {
+    "p1": p1_intake.run,
+    "p2": p2_pass_through.run,
+    "p7": p7_commands.run,
+    "p14": p14_weight.run,
+    "demo": demo.run,
+}
+HERE: Final = Path(__file__).parent
+SECTION: Final = re.compile(r"<!-- (\w+) -->\n(.*?)<!-- end \1 -->\n", re.DOTALL)
+LIMIT_S: Final = 720
 
 
-def demo(seed: int) -> dict[str, Any]:
-    """Run the demo once; its result is one JSON object."""
-    argv = [sys.executable, "-m", "upright", "demo", "--json", "--seed", str(seed)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=DEMO_S, check=True)
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+async def measure(names: Sequence[str], peers: Peers, *, quick: bool) -> dict[str, Report]:
+    """Run the benches one after the other, each in a world of its own."""
+    reports = {}
+    async with asyncio.timeout(LIMIT_S):
+        for name in names:
+            began = perf_counter()
+            async with opened(peers, quick=quick) as world:
+                reports[name] = await BENCHES[name](world)
+            print(f"{name}: {perf_counter() - began:.0f} s", flush=True)
+    return reports
 
 
-def spine(runs: int) -> list[Figure]:
-    """Measure the demo's path: set-up, first byte, commands, the whole."""
-    results = [demo(seed) for seed in range(runs)]
+def written(report: Report) -> str:
+    """Write a bench's section."""
+    shown = [markdown(table) for table in report.tables]
+    return "\n".join([*shown, *(f"![{p.heading}]({p.name}.svg)\n" for p in report.plots)])
 
-    def over(name: str, unit: str, factor: float = 1.0) -> Figure:
-        values = tuple(factor * result["figures"][name] for result in results)
-        return Figure(name.replace("_", " "), values, unit)
 
-    return [
-        over("webhook_to_first_model_byte_s", "ms", 1000),
-        over("webhook_to_worker_model_byte_s", "ms", 1000),
-        over("quickest_command_s", "ms", 1000),
-        over("set_up_s", "s"),
-        over("whole_s", "s"),
+def head(peers: Peers) -> str:
+    """Say on what it was measured, and against which versions."""
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(peers.versions.items()))
+    return "\n".join(
+        [
+            "# Results",
+            "",
+            (
+                f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
+                f"{platform.machine()}, {os.cpu_count()} processors, shared and noisy: medians "
+                "with their range; a ratio counts, an absolute time does not. "
+                "Written by `make bench`."
+            ),
+            "",
+            f"Peers: {versions or 'none installed'}.",
+            "",
+        ]
+    )
+
+
+def write(out: Path, reports: dict[str, Report], peers: Peers) -> None:
+    """Write results.md and the plots; sections of benches that did not run now stay."""
+    file = out / "results.md"
+    old = file.read_text(encoding="utf-8") if file.exists() else ""
+    sections = {name: text for name, text in SECTION.findall(old) if name in BENCHES}
+    sections |= {name: written(report) for name, report in reports.items()}
+    for report in reports.values():
+        for plot in report.plots:
+            (out / f"{plot.name}.svg").write_text(svg(plot), encoding="utf-8")
+    parts = [
+        f"<!-- {name} -->\n{sections[name]}<!-- end {name} -->\n"
+        for name in BENCHES
+        if name in sections
     ]
+    file.write_text("\n".join([head(peers), *parts]), encoding="utf-8")
 
 
 def main() -> None:
-    """Run what was asked for, and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=5)
-    figures = spine(parser.parse_args().runs)
-    lines = [
-        "# Results",
-        "",
-        f"Python {platform.python_version()}, {platform.machine()}, two cores, shared and noisy:",
-        "take the order of magnitude.",
-        "",
-        "| what | median | range | runs |",
-        "|---|---|---|---|",
-        *(figure.row() for figure in figures),
-        "",
-    ]
-    RESULTS.write_text("\n".join(lines), encoding="utf-8")
-    print("\n".join(lines))
+    """Run what was asked for, and write it down."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHES)}")
+    parser.add_argument("--quick", action="store_true", help="for smoke: install nothing, be short")
+    parser.add_argument("--alone", action="store_true", help="without peers")
+    parser.add_argument("--out", type=Path, default=HERE, help="where results.md and plots go")
+    given = parser.parse_args()
+    names = given.names or list(BENCHES)
+    if unknown := [name for name in names if name not in BENCHES]:
+        parser.error(f"no such bench: {', '.join(unknown)}")
+    peers = NOBODY if given.alone else find(install=not given.quick)
+    reports = asyncio.run(measure(names, peers, quick=given.quick))
+    write(given.out, reports, peers)
+    for report in reports.values():
+        print(written(report))
 
 
 if __name__ == "__main__":
