@@ -12,6 +12,7 @@ from upright.cli.bench.doom import Doom, Mark
 from upright.cli.bench.stops import INTAKE, MODEL, RUNNING, SPOOL, Place, Side, Victim, is_often
 
 AT_ONCE: Final = 6  # how many places a hub may die at; it dies at the first that comes
+OTHERS: Final = 2
 INTAKE_ONE_IN: Final = 5
 _PRESSED: Final = frozenset(INTAKE[:2])  # the load brings them all the time
 _OUTSIDE: Final = frozenset({MODEL, RUNNING, *SPOOL})
@@ -102,7 +103,10 @@ class Draw:
         ranked = self._sorted(self._mine(mode, lambda stop: stop not in _PRESSED))
         if ranked[0].stop in _OUTSIDE:
             return Drawn(outside=ranked[0])
-        chosen = [place for place in ranked if place.stop not in _OUTSIDE][:AT_ONCE]
+        inside = [place for place in ranked if place.stop not in _OUTSIDE]
+        # some that come for sure: those that lack a kill may come after another kill only
+        others = [inside[self._dice.below(len(inside))] for _ in range(OTHERS)]
+        chosen = dict.fromkeys((*inside[:AT_ONCE], *others))
         return Drawn(dooms=tuple(self._doom(place) for place in chosen))
 
     def _mine(self, mode: Victim, wanted: Callable[[str], bool]) -> list[Place]:

@@ -66,7 +66,7 @@ class Reaper:
     # ------------------------------------------------------------------ the device
     @property
     def _commands(self) -> Path:
-        return Path(self.stage.env["UPRIGHT_EXECD_HOME"]) / "state" / "commands"
+        return Path(self.stage.env["UPRIGHT_EXECD_HOME"]) / "state" / "commands" / "open"
 
     async def _file_appears(self, name: str) -> None:
         """Wait until a command that is new gets this file; for the start of its exit see E5.1."""

@@ -129,7 +129,7 @@ _BY_EVENT: Final = {
     "effect.settled": "effect.settled",
 }
 """The event that tells most comes first."""
-_BY_UNIT: Final = {
+BY_UNIT: Final = {
     "_begin.": "hub.recovered",
     "_Builder.connectors.": "source.reported",
     "Intake._store.": "intake.duplicate",
@@ -143,15 +143,20 @@ _BY_UNIT: Final = {
     "LinkEnd._push_one.": "command.sent",
     "LinkEnd.on_output.": "output.stored",
 }
+_MAY_BE_IDLE: Final = {"EmbeddedEngine._claim.", "Sender.run.", "LinkEnd._push_one."}
+"""Units that change nothing when what they return is empty or false."""
 
 
-def name_of(unit: Callable[..., object]) -> str:
-    """Return the name of a unit of work, through the closure in which services hand it in."""
-    inner = inspect.getclosurevars(unit).nonlocals.get("unit", unit)
-    return str(getattr(inner, "__qualname__", ""))
+def names_of(unit: Callable[..., object], depth: int = 4) -> list[str]:
+    """Return the name of a unit of work, and of those that were wrapped to make it."""
+    if not depth or not inspect.isfunction(unit):
+        return []
+    inner = inspect.getclosurevars(unit).nonlocals.values()
+    wrapped = (name for one in inner if callable(one) for name in names_of(one, depth - 1))
+    return [unit.__qualname__, *wrapped]
 
 
-def stop_of(name: str, traces: Sequence[Trace], result: object) -> str | None:
+def stop_of(names: Sequence[str], traces: Sequence[Trace], result: object) -> str | None:
     """Return which stop a unit of work was; None for one that changed nothing of interest."""
     told = {trace.stop: trace.data for trace in traces}
     if told.get("work.moved", {}).get("to") == "completed":
@@ -161,9 +166,9 @@ def stop_of(name: str, traces: Sequence[Trace], result: object) -> str | None:
             return stop
     if "intake.accepted" in told:
         return _intake(told["intake.accepted"])
-    if result in ([], False):  # nothing was due, or it was too late
-        return None
-    return next((stop for unit, stop in _BY_UNIT.items() if name.startswith(unit)), None)
+    found = (unit for unit in BY_UNIT for name in names if name.startswith(unit))
+    unit = next(found, "")
+    return None if unit in _MAY_BE_IDLE and not result else BY_UNIT.get(unit)
 
 
 def _intake(fate: Mapping[str, Any]) -> str:
