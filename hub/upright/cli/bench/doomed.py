@@ -16,7 +16,7 @@ import click
 
 from upright import logs
 from upright.cli.bench.doom import Fate, Files
-from upright.cli.bench.stops import Side, names_of, stop_of
+from upright.cli.bench.stops import RECOVERED, Side, names_of, stop_of
 from upright.cli.place import Place
 from upright.compose.serve import serve
 from upright.engine.clock import SystemClock
@@ -53,6 +53,7 @@ class DoomedStore:
             before, leased = trail.last(c), trail.is_leased(c)
             result = unit(c)
             stop = stop_of(names_of(unit), trail.since(c, before), result)
+            leased &= stop != RECOVERED  # until then the leases are a dead hub's
             will_lease = trail.is_leased(c)
             if stop is not None:
                 self._fate.passes(stop, Side.BEFORE, inside_turn=leased)

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from upright.cli.bench.doom import Doom, Mark
-from upright.cli.bench.stops import INTAKE, MODEL, RUNNING, SPOOL, Place, Side, Victim, is_often
+from upright.cli.bench.stops import (
+    EARLY,
+    INTAKE,
+    MODEL,
+    RUNNING,
+    SPOOL,
+    Place,
+    Side,
+    Victim,
+    is_often,
+)
 
 AT_ONCE: Final = 6  # how many places a hub may die at; it dies at the first that comes
 OTHERS: Final = 2
@@ -105,7 +115,8 @@ class Draw:
             return Drawn(outside=ranked[0])
         inside = [place for place in ranked if place.stop not in _OUTSIDE]
         # some that come for sure: those that lack a kill may come after another kill only
-        others = [inside[self._dice.below(len(inside))] for _ in range(OTHERS)]
+        later = [place for place in inside if place.stop not in EARLY]
+        others = [later[self._dice.below(len(later))] for _ in range(OTHERS)]
         chosen = dict.fromkeys((*inside[:AT_ONCE], *others))
         return Drawn(dooms=tuple(self._doom(place) for place in chosen))
 

@@ -36,7 +36,7 @@ from upright.engine.ports import Clock
 from upright.settings.load import environment
 from upright.store.opening import open_storage
 
-STORY_S: Final = 120.0
+STORY_S: Final = 180.0
 MOST_STORIES: Final = 20
 TARGETS: Final = ("hub", "execd", "both")
 

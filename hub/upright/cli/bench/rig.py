@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from upright.cli.bench.doom import Files, marks, write_dooms
-from upright.cli.bench.draw import Dice, Draw, Tally
+from upright.cli.bench.draw import Dice, Draw, Drawn, Tally
 from upright.cli.bench.errors import BenchError
 from upright.cli.bench.reaper import Reaper
 from upright.cli.bench.stops import Victim
@@ -21,6 +21,7 @@ from upright.cli.demo.stage import PYTHON, Plan, Stage
 from upright.engine.ports import Clock
 
 STOPS_S: Final = 15.0
+MOST_A_STORY: Final = 12  # then it is left alone, so that it has an end
 CONFIG: Final = """
 [limits]
 inline_wait_s = 1.0
@@ -51,6 +52,7 @@ class Rig:
     _group: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
     _watch: asyncio.Task[None] | None = None
     _counted: int = 0
+    _landed_before: int = 0
     _lives: int = 0
 
     def __post_init__(self) -> None:
@@ -139,6 +141,7 @@ class Rig:
     def begin(self) -> Victim:
         """Begin a story: choose who is killed during it."""
         self._mode, self.shim_killed = self._draw.mode(), False
+        self._landed_before = self.tally.landed
         self.redraw()
         return self._mode
 
@@ -147,7 +150,8 @@ class Rig:
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
-        drawn = self._draw.next(self._mode)
+        is_enough = self.tally.landed - self._landed_before >= MOST_A_STORY
+        drawn = Drawn() if is_enough else self._draw.next(self._mode)
         write_dooms(self.files, list(drawn.dooms))
         if drawn.outside is not None:
             reaper = Reaper(

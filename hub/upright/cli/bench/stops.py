@@ -42,12 +42,13 @@ class Place:
 
 INTAKE: Final = ("intake.accepted", "intake.duplicate", "intake.woke")
 """Stops between the receipt of a webhook and its answer."""
+RECOVERED: Final = "hub.recovered"
 MODEL: Final = "llm.chat"
 RUNNING: Final = "command.running"
 SPOOL: Final = ("spool.spec", "spool.started", "spool.exit")
 
 STEPS: Final[Mapping[str, int]] = {
-    "hub.recovered": 0,
+    RECOVERED: 0,
     "source.reported": 1,
     "intake.accepted": 5,
     "intake.duplicate": 5,
@@ -80,7 +81,7 @@ STEPS: Final[Mapping[str, int]] = {
 """Each stop with its number in A3; 0 is the start of the hub."""
 
 EARLY: Final = frozenset(
-    {"hub.recovered", "source.reported", "device.seen", "device.inventory", "device.announced"}
+    {RECOVERED, "source.reported", "device.seen", "device.inventory", "device.announced"}
 )
 """Stops that come with every start."""
 _OFTEN: Final = frozenset(
@@ -130,7 +131,7 @@ _BY_EVENT: Final = {
 }
 """The event that tells most comes first."""
 BY_UNIT: Final = {
-    "_begin.": "hub.recovered",
+    "_begin.": RECOVERED,
     "_Builder.connectors.": "source.reported",
     "Intake._store.": "intake.duplicate",
     "EmbeddedEngine._claim.": "engine.claim",

@@ -68,11 +68,18 @@ class Teller:
             async with asyncio.timeout(self.within_s):
                 await self._play(pull)
         except TimeoutError as error:
-            item = await self._work(pull)
-            state = "not opened" if item is None else f"{item['state']}: {item['reason']}"
-            said = f"story {seed} did not end within {self.within_s:g} s; its item is {state}"
+            said = (
+                f"story {seed} did not end within {self.within_s:g} s; {await self._stands(pull)}"
+            )
             raise StuckError(said) from error
         return pull
+
+    async def _stands(self, pull: Pull) -> str:
+        try:
+            item = await self._work(pull)
+        except DemoError as error:
+            return str(error)
+        return "no item" if item is None else f"its item is {item['state']}: {item['reason']}"
 
     async def _play(self, pull: Pull) -> None:
         await self._check(pull, "failure", pull.project.red_sha, names_pull=True)
