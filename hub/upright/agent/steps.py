@@ -12,7 +12,7 @@ from upright.agent.tools.commands import VOLATILE
 from upright.core.context import batch
 from upright.core.errors import CoreError
 from upright.core.ids import JobId
-from upright.core.mandate import Trust, taint
+from upright.core.mandate import taint
 from upright.core.transcript import Message, Role, ToolCall, ToolSpec, unanswered
 from upright.core.turn import View
 from upright.core.wait import WaitKind, Wake
@@ -223,5 +223,7 @@ def answer_jobs(u: Unit, turn: Turn, calls: Sequence[str]) -> None:
         done = Done(body=said, volatile=VOLATILE)
         text = json.dumps(said, ensure_ascii=False)
         append(u, turn, Message(role=Role.TOOL, text=text, call_id=call_id), done=done)
-    turn.taint = taint((turn.taint, Trust.MEMBER))  # what a job printed is an own job's
+    if turn.work is not None:
+        printed = jobs.output_trust(work.read(u.c, turn.work))
+        turn.taint = taint((turn.taint, printed))
     sessions.update(u.c, turn.claim, taint=int(turn.taint))

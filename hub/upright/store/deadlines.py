@@ -6,7 +6,7 @@ from upright.api import Channel
 from upright.core import work as machine
 from upright.core.ids import SessionId
 from upright.core.outbox import OutboxState
-from upright.core.wait import OnDeadline, Wait, WaitKind, Wake
+from upright.core.wait import OnDeadline, Wait, WaitKind, Wake, WaitState
 from upright.core.work import TERMINAL, WorkItem
 from upright.store import intake, outbox, requests, waits, work
 from upright.store.events import About, record
@@ -30,7 +30,10 @@ def fire_due(u: Unit) -> list[SessionId]:
     return woken
 
 
-def _fire(u: Unit, wait: Wait) -> SessionId | None:
+def _fire(u: Unit, due: Wait) -> SessionId | None:
+    wait = waits.read(u.c, due.id)
+    if wait.state is not WaitState.OPEN:
+        return None  # what fired before it in this batch has replaced it
     waits.expire(u.c, wait)
     item = work.read(u.c, wait.work)
     if item.state in TERMINAL:

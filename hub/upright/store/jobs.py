@@ -14,6 +14,7 @@ from upright.core.ids import DeviceId, JobId, SessionId, WorkId
 from upright.core.job import TERMINAL, Job, JobState
 from upright.core.mandate import Trust
 from upright.core.wait import WaitKind, Wake
+from upright.core.work import WorkItem
 from upright.store import intake, output, waits, work
 from upright.store.errors import UnknownIdError
 from upright.store.events import About, Cost, charge, record
@@ -239,6 +240,12 @@ def end(u: Unit, job: Job, outcome: Outcome) -> bool:
     return True
 
 
+def output_trust(item: WorkItem) -> Trust:
+    """Return how far a job's output is trusted: an own job's, unless a fork's code printed it."""
+    is_strange = item.code is not None and item.code.fork
+    return Trust.STRANGER if is_strange else Trust.MEMBER
+
+
 def tell(u: Unit, job: Job) -> None:
     """Deliver a job's end to its session as a trigger that names the job (B8.3)."""
     item = work.read(u.c, job.work)
@@ -248,7 +255,7 @@ def tell(u: Unit, job: Job) -> None:
         title=f"job {job.id}: {job.outcome}",
         text=json.dumps(output.result(u.c, job, output.TOLD_BYTES), ensure_ascii=False),
         actor=intake.HUB,
-        trust=Trust.MEMBER,
+        trust=output_trust(item),
         dedupe=(f"job:{job.id}",),
         facts=(("job", job.id), ("outcome", job.outcome)),
     )

@@ -250,8 +250,10 @@ def append(u: Unit, lease: Claim, line: Line) -> int:
 
 # ------------------------------------------------------------------ turns
 def begin_turn(u: Unit, lease: Claim) -> str:
-    """Note that a turn began; return its id."""
+    """Note that a turn began, and that an earlier one never ended; return its id."""
     check(u.c, lease)
+    cut = sa.and_(TURN.c.session_id == lease.session, TURN.c.ended_at_ms.is_(None))
+    u.c.execute(TURN.update().where(cut).values(ended_at_ms=u.now_ms, ending="cut_short"))
     turn = u.new_id("turn")
     u.c.execute(
         TURN.insert().values(

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from upright.core import wait as waits
 from upright.core.ids import WaitId, WorkId
 from upright.core.wait import Match, OnDeadline, Outcome, Wait, WaitKind, WaitState, Wake
+from upright.store.errors import UnknownIdError
 from upright.store.tables import WAIT, WORK
 from upright.store.unit import Unit
 
@@ -69,6 +70,14 @@ def of_work(c: sa.Connection, work: str) -> list[Wait]:
     """Read all waits of an item, oldest first."""
     rows = c.execute(sa.select(WAIT).where(WAIT.c.work_id == work).order_by(WAIT.c.generation))
     return [_read(row) for row in rows]
+
+
+def read(c: sa.Connection, wait: str) -> Wait:
+    """Read one wait; UnknownIdError when there is none."""
+    row = c.execute(sa.select(WAIT).where(WAIT.c.id == wait)).one_or_none()
+    if row is None:
+        raise UnknownIdError(wait)
+    return _read(row)
 
 
 def open_of(c: sa.Connection, work: str) -> list[Wait]:

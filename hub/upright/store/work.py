@@ -140,16 +140,21 @@ def _insert(u: Unit, item: WorkItem) -> None:
 
 
 def _hand_over(u: Unit, trigger: StoredTrigger, session: str, router: str) -> None:
-    on_thread = sa.select(TRIGGER.c.id).where(TRIGGER.c.thread_id == trigger.thread)
-    unread = sa.and_(
-        DELIVERY.c.session_id == router,
-        DELIVERY.c.taken_n.is_(None),
-        DELIVERY.c.trigger_id.in_(on_thread),
+    """Give the worker its opening trigger, and what came to the router on that thread since.
+
+    That is what waits unread there, and what the router took together with the opening one or
+    after it: whoever owns the thread sees all of it (B6.3).
+    """
+    same_thread = (trigger.thread, *threads.linked(u.c, trigger.thread))
+    opening = sa.select(TRIGGER.c.seq).where(TRIGGER.c.id == trigger.id).scalar_subquery()
+    since = sa.select(TRIGGER.c.id).where(
+        TRIGGER.c.thread_id.in_(same_thread), TRIGGER.c.seq >= opening
     )
-    ids = [trigger.id, *u.c.scalars(sa.select(DELIVERY.c.trigger_id).where(unread))]
-    u.c.execute(DELIVERY.delete().where(unread))
-    for trigger_id in dict.fromkeys(ids):
+    mine = sa.and_(DELIVERY.c.session_id == router, DELIVERY.c.trigger_id.in_(since))
+    came = u.c.scalars(sa.select(DELIVERY.c.trigger_id).where(mine).order_by(DELIVERY.c.id))
+    for trigger_id in dict.fromkeys([trigger.id, *came]):
         u.c.execute(DELIVERY.insert().values(session_id=session, trigger_id=trigger_id, wake=True))
+    u.c.execute(DELIVERY.delete().where(mine, DELIVERY.c.taken_n.is_(None)))
     sessions.wake(u, session)
 
 

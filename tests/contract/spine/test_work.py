@@ -280,3 +280,18 @@ async def test_the_own_branch_of_an_item_is_taught_to_its_thread_once(hub: Still
     await hub.do(lambda u: threads.learn(u, item.thread, [key, key]))
     came = await hub.one(trigger(thread="x", joins=(key,)))
     assert came.woke == (item.session,)
+
+
+@pytest.mark.clause("B6.3")
+async def test_what_the_router_took_together_with_the_opening_trigger_goes_to_the_worker(
+    hub: StillHub,
+) -> None:
+    earlier = await hub.one(trigger())
+    opening, later = await hub.one(trigger()), await hub.one(trigger())
+    router = await hub.router()
+    batch = await hub.see(lambda c: intake.unread(c, router))
+    await hub.do(lambda u: intake.taken(u.c, router, batch, 1))
+    item = (await open_again(hub, opening.id)).item
+    waiting = await hub.see(lambda c: intake.unread(c, item.session))
+    assert [one.id for one in waiting] == [opening.id, later.id]
+    assert earlier.id in {one.id for one in batch}
