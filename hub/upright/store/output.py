@@ -15,6 +15,15 @@ from upright.store.tables import JOB, OUTPUT
 SHOWN_BYTES: Final = 8 * 1024
 TOLD_BYTES: Final = 600  # of each stream in a trigger, whose text has room for 2 KiB
 _COUNTERS: Final = {"stdout": JOB.c.stdout_bytes, "stderr": JOB.c.stderr_bytes}
+_MINE: Final = JOB.c.id == sa.bindparam("of_job")
+
+# statements of the hot path are made once: building one costs more than running it
+_LENGTH: Final = {name: sa.select(counter).where(_MINE) for name, counter in _COUNTERS.items()}
+_ADVANCE: Final = {
+    name: JOB.update().where(_MINE).values({counter: sa.bindparam("to")})
+    for name, counter in _COUNTERS.items()
+}
+_ADD: Final = OUTPUT.insert()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,7 @@ class Stream:
 
 def length(c: sa.Connection, stream: Stream) -> int:
     """Return how many bytes of a stream are here, omitted ones counted."""
-    return int(c.scalar(sa.select(_COUNTERS[stream.name]).where(JOB.c.id == stream.job)) or 0)
+    return int(c.scalar(_LENGTH[stream.name], {"of_job": stream.job}) or 0)
 
 
 def add(c: sa.Connection, stream: Stream, offset: int, data: bytes) -> int:
@@ -42,9 +51,7 @@ def add(c: sa.Connection, stream: Stream, offset: int, data: bytes) -> int:
     fresh = data[have - offset :]
     if not fresh:
         return have
-    c.execute(
-        OUTPUT.insert().values(job_id=stream.job, stream=stream.name, offset=have, data=fresh)
-    )
+    c.execute(_ADD, {"job_id": stream.job, "stream": stream.name, "offset": have, "data": fresh})
     return _advance(c, stream, have + len(fresh))
 
 
@@ -57,7 +64,7 @@ def skip(c: sa.Connection, stream: Stream, offset: int, count: int) -> int:
 
 
 def _advance(c: sa.Connection, stream: Stream, to: int) -> int:
-    c.execute(JOB.update().where(JOB.c.id == stream.job).values({_COUNTERS[stream.name]: to}))
+    c.execute(_ADVANCE[stream.name], {"of_job": stream.job, "to": to})
     return to
 
 
