@@ -6,7 +6,7 @@ from upright.api import Channel
 from upright.core import work as machine
 from upright.core.ids import SessionId
 from upright.core.outbox import OutboxState
-from upright.core.wait import OnDeadline, Wait, WaitKind, Wake, WaitState
+from upright.core.wait import OnDeadline, Wait, WaitKind, WaitState, Wake
 from upright.core.work import TERMINAL, WorkItem
 from upright.store import intake, outbox, requests, waits, work
 from upright.store.events import About, record
