@@ -108,7 +108,11 @@ class EmbeddedEngine:
         """Return how long nothing needs to be claimed: to the next ready time, at most a sweep."""
         if len(self._running) >= self._limits.turns:
             return self._limits.sweep_s
-        ready = await self._units.read(sessions.next_ready_ms)
+        try:
+            ready = await self._units.read(sessions.next_ready_ms)
+        except StoreUnavailableError:  # what runs goes on: the database may be back for its commit
+            log.exception("engine.look_failed")
+            return self._limits.sweep_s
         if ready is None:
             return self._limits.sweep_s
         wait_s = (ready - now_ms(self._units.clock)) / 1000

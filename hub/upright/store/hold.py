@@ -39,7 +39,7 @@ class Hold:
             server,
             poolclass=NullPool,
             isolation_level="AUTOCOMMIT",
-            connect_args=connect_args(limits, name),
+            connect_args=connect_args(server, limits, name),
         )
         self._server = server
         self._connection: AsyncConnection | None = None

@@ -41,10 +41,10 @@ class Fate(Enum):
 
 
 _CONFLICTS: Final = frozenset({"40001", "40P01"})  # serialization failure, deadlock
+STANDBY: Final = frozenset({"25006", "55000"})  # it takes no writes: it is one, or became one
 _TAKEN: Final = frozenset({"23505", "23P01"})  # under SERIALIZABLE a conflict may show as this
 _UNFIT: Final = frozenset(
     {
-        "25006",  # the server became a standby
         "55P03",  # a lock was not to be had
         "57014",  # statement_timeout
         "57P01",  # an administrator ended the connection
@@ -54,9 +54,8 @@ _UNFIT: Final = frozenset(
         "58030",  # I/O error
     }
 )
-_UNFIT_CLASSES: Final = frozenset(
-    {"08", "53"}
-)  # connection exceptions; disk, memory, connections used up
+_UNFIT_CLASSES: Final = frozenset({"08", "28", "3D", "53"})
+"""Connection exceptions; who we are; no such database; something is used up."""
 
 
 def fate(error: Exception) -> Fate:
@@ -110,17 +109,18 @@ def open_engine(server: Server, limits: PoolLimits) -> AsyncEngine:
         pool_size=limits.writers + limits.readers,
         max_overflow=0,
         pool_timeout=limits.wait_s,
-        connect_args=connect_args(limits, "upright"),
+        connect_args=connect_args(server, limits, "upright"),
     )
     sa.event.listen(engine.sync_engine, "before_cursor_execute", _without_nul, retval=True)
     return engine
 
 
-def connect_args(limits: PoolLimits, name: str) -> dict[str, Any]:
+def connect_args(server: Server, limits: PoolLimits, name: str) -> dict[str, Any]:
     """Return what each connection is opened with.
 
     Plans are made anew for each statement: one that was cached while the queue was empty reads
-    whole tables once it is long.
+    whole tables once it is long. A password is always given: without one the driver would look
+    for it in the environment and in the home folder.
     """
     settings = {
         "application_name": name,
@@ -133,6 +133,7 @@ def connect_args(limits: PoolLimits, name: str) -> dict[str, Any]:
         "tcp_keepalives_count": "3",
     }
     return {
+        "password": server.password or "",
         "timeout": limits.connect_s,
         "command_timeout": 2 * limits.statement_s,
         "server_settings": settings,

@@ -19,7 +19,7 @@ from upright.store import schema
 from upright.store.address import Server
 from upright.store.errors import StoreInUseError, StoreUnavailableError
 from upright.store.hold import Hold
-from upright.store.pool import Fate, PoolLimits, fate, open_engine, said
+from upright.store.pool import STANDBY, Fate, PoolLimits, fate, open_engine, said, sqlstate
 from upright.store.storage import Time
 
 T = TypeVar("T")
@@ -179,6 +179,8 @@ class PostgresStore:
             async with self._writers.connect() as connection:
                 await connection.run_sync(_run, unit, attempt)
         except (OSError, sa.exc.DBAPIError) as error:
+            if isinstance(error, sa.exc.DBAPIError) and sqlstate(error) in STANDBY:
+                raise StoreUnavailableError(said(error)) from error
             in_doubt = attempt.is_committing and fate(error) is Fate.LOST
             if not in_doubt or not await self._is_committed(attempt.xact):
                 raise

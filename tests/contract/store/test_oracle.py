@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from sqlmodel import SQLModel
 
-from fixtures.store_rows import delivery, fresh, job, put, request, session, wait, work
+from fixtures.databases import connected
+from fixtures.store_rows import delivery, job, put, request, session, wait, work
 from upright.core.job import JobState
 from upright.core.request import RequestState
 from upright.core.wait import WaitKind, WaitState
 from upright.core.work import TERMINAL, WAITING, WorkState
+from upright.store.address import Address
 from upright.store.oracle import stalled, unheard
 from upright.store.tables import SESSION
 
@@ -21,8 +22,8 @@ ON_JOB = "jb_a"
 
 
 @pytest.fixture
-def c(tmp_path: Path) -> Iterator[sa.Connection]:
-    with fresh(tmp_path) as connection:
+def c(address: Address) -> Iterator[sa.Connection]:
+    with connected(address) as connection:
         yield connection
 
 

@@ -1,20 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from fixtures.store_rows import fresh, put, session, story, turn
+from fixtures.databases import connected
+from fixtures.store_rows import put, session, story, turn
 from upright.core.ids import PREFIXES
+from upright.store.address import Address
 from upright.store.errors import AmbiguousIdError, UnknownIdError
 from upright.store.resolve import MAX_CANDIDATES, Resolved, resolve
 
 
 @pytest.fixture
-def c(tmp_path: Path) -> Iterator[sa.Connection]:
-    with fresh(tmp_path) as connection:
+def c(address: Address) -> Iterator[sa.Connection]:
+    with connected(address) as connection:
         story(connection)
         yield connection
 

@@ -2,22 +2,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from fixtures.store_rows import fresh, put, session, story
+from fixtures.databases import connected
+from fixtures.store_rows import put, session, story
 from upright.core.trigger import Disposition
 from upright.core.work import WorkState
 from upright.store import costs, views, views_work
+from upright.store.address import Address
 from upright.store.errors import UnknownIdError
 from upright.store.tables import DELIVERY, PAYLOAD, SESSION
 
 
 @pytest.fixture
-def c(tmp_path: Path) -> Iterator[sa.Connection]:
-    with fresh(tmp_path) as connection:
+def c(address: Address) -> Iterator[sa.Connection]:
+    with connected(address) as connection:
         story(connection)
         yield connection
 

@@ -2,20 +2,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from fixtures.store_rows import fresh, story
+from fixtures.databases import connected
+from fixtures.store_rows import story
 from upright.store import tables
+from upright.store.address import Address
 from upright.store.errors import UnknownIdError
 from upright.store.views_why import why
 
 
 @pytest.fixture
-def c(tmp_path: Path) -> Iterator[sa.Connection]:
-    with fresh(tmp_path) as connection:
+def c(address: Address) -> Iterator[sa.Connection]:
+    with connected(address) as connection:
         story(connection)
         yield connection
 
