@@ -60,7 +60,7 @@ def suite(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[s
     one_database = ["-k", "not postgres"]  # the bugs are the same on both
     environment = {"PATH": os.defpath, "PYTHONPATH": shelves, "HOME": str(folder)}
     return subprocess.run(
-        command,
+        [*command, *one_database, *tests],
         cwd=folder,
         env=environment,
         capture_output=True,
