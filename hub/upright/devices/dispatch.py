@@ -174,7 +174,7 @@ class LinkEnd:
         """Store a piece of output; it is acknowledged after this returns."""
 
         def unit(u: Unit) -> None:
-            if self._mine(u, command_id) is not None:
+            if self._is_mine(u, command_id):
                 output.add(u.c, output.Stream(command_id, stream.value), offset, data)
 
         await self._units.write(unit)
@@ -183,7 +183,7 @@ class LinkEnd:
         """Store that so many bytes from *offset* on were counted and not kept."""
 
         def unit(u: Unit) -> None:
-            if self._mine(u, command_id) is not None:
+            if self._is_mine(u, command_id):
                 output.skip(u.c, output.Stream(command_id, stream.value), offset, count)
 
         await self._units.write(unit)
@@ -216,13 +216,13 @@ class LinkEnd:
 
     def _mine(self, u: Unit, command_id: str) -> Job | None:
         """Return the job if it is this device's: an event for another's is dropped, and said."""
-        job = jobs.find(u.c, command_id)
-        if job is None or job.device != self._device:
-            log.warning(
-                "command.foreign", extra={"device": self._device, "command": command_id[:64]}
-            )
-            return None
-        return job
+        return jobs.find(u.c, command_id) if self._is_mine(u, command_id) else None
+
+    def _is_mine(self, u: Unit, command_id: str) -> bool:
+        if jobs.device_of(u.c, command_id) == self._device:
+            return True
+        log.warning("command.foreign", extra={"device": self._device, "command": command_id[:64]})
+        return False
 
 
 def _order(job: Job) -> Order:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -24,6 +25,40 @@ from upright_wire.command import Ending, Outcome, Started
 from upright_wire.plain import to_plain
 
 _LIVE = tuple(state.value for state in JobState if state not in TERMINAL)
+_ONE: Final = JOB.c.id == sa.bindparam("of_job")
+
+# statements of the hot path are made once: building one costs more than running it
+_ADD: Final = JOB.insert()
+_FIND: Final = sa.select(JOB).where(_ONE)
+_DEVICE: Final = sa.select(JOB.c.device_id).where(_ONE)
+_UNSETTLED: Final = (
+    sa.select(JOB)
+    .where(JOB.c.device_id == sa.bindparam("device"), JOB.c.settled.is_(False))
+    .order_by(JOB.c.created_at_ms, JOB.c.id)
+)
+_SENT: Final = JOB.update().where(_ONE, JOB.c.state == JobState.QUEUED.value).values(sent=True)
+_SETTLED: Final = JOB.update().where(_ONE).values(settled=True)
+_BEGAN: Final = (
+    JOB.update()
+    .where(_ONE)
+    .values(
+        state=sa.bindparam("state"),
+        started=sa.bindparam("started"),
+        started_at_ms=sa.bindparam("started_at_ms"),
+    )
+)
+_END: Final = (
+    JOB.update()
+    .where(_ONE)
+    .values(
+        state=sa.bindparam("state"),
+        outcome=sa.bindparam("outcome"),
+        code=sa.bindparam("code"),
+        started=sa.bindparam("started"),
+        detail_json=sa.bindparam("detail_json"),
+        ended_at_ms=sa.bindparam("ended_at_ms"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,31 +80,30 @@ class Order:
 def queue(u: Unit, order: Order) -> JobId:
     """Store a command; the device is sent it after the commit."""
     made = JobId(u.new_id("job"))
-    u.c.execute(
-        JOB.insert().values(
-            id=made,
-            session_id=order.session,
-            work_id=order.work,
-            call_id=order.call_id,
-            turn_id=order.turn,
-            device_id=order.device,
-            state=JobState.QUEUED.value,
-            spec_json=order.spec_json,
-            digest=order.digest,
-            stdin=order.stdin,
-            background=order.background,
-            epoch=order.epoch,
-            outcome="",
-            started=Started.NO.value,
-            detail_json="{}",
-            sent=False,
-            settled=False,
-            reported=False,
-            stdout_bytes=0,
-            stderr_bytes=0,
-            created_at_ms=u.now_ms,
-        )
-    )
+    row = {
+        "id": made,
+        "session_id": order.session,
+        "work_id": order.work,
+        "call_id": order.call_id,
+        "turn_id": order.turn,
+        "device_id": order.device,
+        "state": JobState.QUEUED.value,
+        "spec_json": order.spec_json,
+        "digest": order.digest,
+        "stdin": order.stdin,
+        "background": order.background,
+        "epoch": order.epoch,
+        "outcome": "",
+        "started": Started.NO.value,
+        "detail_json": "{}",
+        "sent": False,
+        "settled": False,
+        "reported": False,
+        "stdout_bytes": 0,
+        "stderr_bytes": 0,
+        "created_at_ms": u.now_ms,
+    }
+    u.c.execute(_ADD, row)
     about = About(session_id=order.session, work_id=order.work, turn_id=order.turn, job_id=made)
     record(u, "command.queued", about, {"device": order.device})
     return made
@@ -81,8 +115,14 @@ def _about(job: Job) -> About:
 
 def find(c: sa.Connection, job: str) -> Job | None:
     """Read a job, if there is one."""
-    row = c.execute(sa.select(JOB).where(JOB.c.id == job)).one_or_none()
+    row = c.execute(_FIND, {"of_job": job}).one_or_none()
     return None if row is None else _read(row)
+
+
+def device_of(c: sa.Connection, job: str) -> DeviceId | None:
+    """Return the device that a job is for; None when there is no such job."""
+    found: str | None = c.scalar(_DEVICE, {"of_job": job})
+    return None if found is None else DeviceId(found)
 
 
 def read(c: sa.Connection, job: str) -> Job:
@@ -139,8 +179,7 @@ def running_twin(c: sa.Connection, session: str, digest: str) -> Job | None:
 # ------------------------------------------------------------------ for the device's link
 def unsettled(c: sa.Connection, device: str) -> list[Job]:
     """Read what the device must still be told of, or tell of: oldest first."""
-    mine = sa.select(JOB).where(JOB.c.device_id == device, JOB.c.settled.is_(False))
-    return [_read(row) for row in c.execute(mine.order_by(JOB.c.created_at_ms, JOB.c.id))]
+    return [_read(row) for row in c.execute(_UNSETTLED, {"device": device})]
 
 
 def settled_among(c: sa.Connection, device: str, ids: Collection[str]) -> list[str]:
@@ -151,13 +190,12 @@ def settled_among(c: sa.Connection, device: str, ids: Collection[str]) -> list[s
 
 def mark_sent(c: sa.Connection, job: str) -> bool:
     """Note that a queued command is about to leave; False when it is not queued any more."""
-    queued = sa.and_(JOB.c.id == job, JOB.c.state == JobState.QUEUED.value)
-    return c.execute(JOB.update().where(queued).values(sent=True)).rowcount == 1
+    return c.execute(_SENT, {"of_job": job}).rowcount == 1
 
 
 def mark_settled(c: sa.Connection, job: str) -> None:
     """Note that the device has nothing more to tell of it."""
-    c.execute(JOB.update().where(JOB.c.id == job).values(settled=True))
+    c.execute(_SETTLED, {"of_job": job})
 
 
 def began(u: Unit, job: Job, started: Started) -> None:
@@ -167,15 +205,12 @@ def began(u: Unit, job: Job, started: Started) -> None:
     state = machine.step(job.state, machine.Began())
     if job.started == started.value and state is job.state:
         return
-    u.c.execute(
-        JOB.update()
-        .where(JOB.c.id == job.id)
-        .values(
-            state=state.value,
-            started=started.value,
-            started_at_ms=job.started_at_ms or u.now_ms,
-        )
-    )
+    changed = {
+        "state": state.value,
+        "started": started.value,
+        "started_at_ms": job.started_at_ms or u.now_ms,
+    }
+    u.c.execute(_BEGAN, {"of_job": job.id, **changed})
     about = _about(job)
     record(u, "command.started", about)
 
@@ -209,18 +244,15 @@ def end(u: Unit, job: Job, outcome: Outcome) -> bool:
     if not machine.may(job.state, event):
         return False
     state = machine.step(job.state, event)
-    u.c.execute(
-        JOB.update()
-        .where(JOB.c.id == job.id)
-        .values(
-            state=state.value,
-            outcome=outcome.ending.value,
-            code=outcome.number,
-            started=outcome.started.value,
-            detail_json=json.dumps(to_plain(outcome)),
-            ended_at_ms=u.now_ms,
-        )
-    )
+    changed = {
+        "state": state.value,
+        "outcome": outcome.ending.value,
+        "code": outcome.number,
+        "started": outcome.started.value,
+        "detail_json": json.dumps(to_plain(outcome)),
+        "ended_at_ms": u.now_ms,
+    }
+    u.c.execute(_END, {"of_job": job.id, **changed})
     about = _about(job)
     record(u, "command.ended", about, {"outcome": outcome.ending.value, "code": outcome.number})
     seconds = outcome.elapsed_ms / 1000

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import sqlalchemy as sa
 
 from upright.store.tables import CURSOR, META, SOURCE
 from upright.store.unit import Unit
+
+# made once: it runs with each trigger, and building it costs more than running it
+_HEARD: Final = (
+    SOURCE.update()
+    .where(SOURCE.c.name == sa.bindparam("source"))
+    .values(heard_at_ms=sa.bindparam("at"))
+)
 
 
 def report(u: Unit, name: str, kind: str, *, state: str, reason: str) -> None:
@@ -22,7 +31,7 @@ def keep_only(c: sa.Connection, names: frozenset[str]) -> None:
 
 def heard(u: Unit, name: str) -> None:
     """Note that a source brought something."""
-    u.c.execute(SOURCE.update().where(SOURCE.c.name == name).values(heard_at_ms=u.now_ms))
+    u.c.execute(_HEARD, {"source": name, "at": u.now_ms})
 
 
 def cursor(c: sa.Connection, name: str) -> str | None:
