@@ -103,11 +103,14 @@ class Draw:
             return Victim.HUB if hub else Victim.EXECD
         return Victim.EXECD if self._dice.below(hub + execd) < execd else Victim.HUB
 
-    def next(self, mode: Victim) -> Drawn:
-        """Draw what comes next in a story of this mode; nothing once all kills have landed."""
+    def next(self, mode: Victim, *, is_late: bool = False) -> Drawn:
+        """Draw what comes next in a story of this mode; nothing once all kills have landed.
+
+        Late in a story only those places are drawn that lack a kill: how it ends is to be met, too.
+        """
         if not self._tally.left:
             return Drawn()
-        if mode is Victim.HUB and self._dice.below(INTAKE_ONE_IN) == 0:
+        if mode is Victim.HUB and not is_late and self._dice.below(INTAKE_ONE_IN) == 0:
             first, *_ = self._sorted(self._mine(mode, lambda stop: stop in _PRESSED))
             return Drawn(dooms=(Doom(place=first, skip=self._dice.below(4)),))
         ranked = self._sorted(self._mine(mode, lambda stop: stop not in _PRESSED))
@@ -116,7 +119,7 @@ class Draw:
         inside = [place for place in ranked if place.stop not in _OUTSIDE]
         # some that come for sure: those that lack a kill may come after another kill only
         later = [place for place in inside if place.stop not in EARLY]
-        others = [later[self._dice.below(len(later))] for _ in range(OTHERS)]
+        others = [later[self._dice.below(len(later))] for _ in range(0 if is_late else OTHERS)]
         chosen = dict.fromkeys((*inside[:AT_ONCE], *others))
         return Drawn(dooms=tuple(self._doom(place) for place in chosen))
 

@@ -150,8 +150,10 @@ class Rig:
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
-        is_enough = self.tally.landed - self._landed_before >= MOST_A_STORY
-        drawn = Drawn() if is_enough else self._draw.next(self._mode)
+        here = self.tally.landed - self._landed_before
+        drawn = Drawn()
+        if here < MOST_A_STORY:
+            drawn = self._draw.next(self._mode, is_late=here >= MOST_A_STORY / 2)
         write_dooms(self.files, list(drawn.dooms))
         if drawn.outside is not None:
             reaper = Reaper(
