@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -13,6 +14,63 @@ from upright.core.transcript import Message, decode, encode
 from upright.store.errors import LeaseLostError, UnknownIdError
 from upright.store.tables import DELIVERY, ENTRY, SESSION, TURN
 from upright.store.unit import Unit
+
+_ONE: Final = SESSION.c.id == sa.bindparam("session")
+_NOW: Final = sa.bindparam("now_ms", type_=sa.BigInteger())
+_READY: Final = SESSION.c.ready_at_ms
+_INBOX: Final = sa.and_(
+    DELIVERY.c.session_id == sa.bindparam("session"), DELIVERY.c.taken_n.is_(None)
+)
+
+# statements of the hot path are made once: building one costs more than running it
+_WAKE: Final = (
+    SESSION.update()
+    .where(_ONE, SESSION.c.ended_at_ms.is_(None), sa.or_(_READY.is_(None), _READY > _NOW))
+    .values(ready_at_ms=_NOW)
+)
+_CLAIMABLE: Final = (
+    sa.select(SESSION.c.id)
+    .where(
+        _READY <= _NOW,
+        sa.or_(SESSION.c.lease_until_ms.is_(None), SESSION.c.lease_until_ms <= _NOW),
+    )
+    .order_by(_READY)
+    .limit(sa.bindparam("most", type_=sa.Integer()))
+    .with_for_update(skip_locked=True)  # SQLite has one writer, and leaves it out
+)
+_CLAIM: Final = (
+    SESSION.update()
+    .where(SESSION.c.id.in_(sa.bindparam("sessions", expanding=True)))
+    .values(lease_epoch=SESSION.c.lease_epoch + 1, lease_until_ms=sa.bindparam("until_ms"))
+    .returning(SESSION.c.id, SESSION.c.lease_epoch)
+)
+_NEXT_READY: Final = sa.select(sa.func.min(_READY)).where(SESSION.c.lease_until_ms.is_(None))
+_LOAD: Final = sa.select(SESSION).where(_ONE)
+_ENTRIES: Final = (
+    sa.select(ENTRY.c.message_json, ENTRY.c.digest, ENTRY.c.ends_turn)
+    .where(
+        ENTRY.c.session_id == sa.bindparam("session"),
+        ENTRY.c.generation == sa.bindparam("generation"),
+    )
+    .order_by(ENTRY.c.n)
+)
+_LAST: Final = sa.select(sa.func.max(ENTRY.c.n)).where(
+    ENTRY.c.session_id == sa.bindparam("session")
+)
+_STANDING: Final = sa.select(SESSION.c.lease_epoch, SESSION.c.generation).where(_ONE)
+_ADD_ENTRY: Final = ENTRY.insert()
+_ADD_TURN: Final = TURN.insert()
+_END_TURN: Final = (
+    TURN.update()
+    .where(TURN.c.id == sa.bindparam("turn"))
+    .values(
+        ended_at_ms=_NOW,
+        ending=sa.bindparam("how"),
+        steps=sa.bindparam("taken"),
+    )
+)
+_WAKES: Final = sa.select(DELIVERY.c.id).where(_INBOX, DELIVERY.c.wake).limit(1)
+_WAITING: Final = sa.select(sa.func.count()).where(_INBOX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +141,7 @@ def ensure_router(u: Unit) -> SessionId:
 # ------------------------------------------------------------------ the queue
 def wake(u: Unit, session: str) -> None:
     """Make a live session ready now, unless it is ready earlier."""
-    ready = SESSION.c.ready_at_ms
-    u.c.execute(
-        SESSION.update()
-        .where(
-            SESSION.c.id == session,
-            SESSION.c.ended_at_ms.is_(None),
-            sa.or_(ready.is_(None), ready > u.now_ms),
-        )
-        .values(ready_at_ms=u.now_ms)
-    )
+    u.c.execute(_WAKE, {"session": session, "now_ms": u.now_ms})
 
 
 def park(c: sa.Connection, session: str) -> None:
@@ -102,25 +151,10 @@ def park(c: sa.Connection, session: str) -> None:
 
 def claim(c: sa.Connection, now_ms: int, until_ms: int, limit: int) -> list[Claim]:
     """Lease up to *limit* ready sessions, the longest ready first; each gets a new epoch."""
-    ready = (
-        sa.select(SESSION.c.id)
-        .where(
-            SESSION.c.ready_at_ms <= now_ms,
-            sa.or_(SESSION.c.lease_until_ms.is_(None), SESSION.c.lease_until_ms <= now_ms),
-        )
-        .order_by(SESSION.c.ready_at_ms)
-        .limit(limit)
-        .with_for_update(skip_locked=True)  # SQLite has one writer, and leaves it out
-    )
-    ids = list(c.scalars(ready))
+    ids = list(c.scalars(_CLAIMABLE, {"now_ms": now_ms, "most": limit}))
     if not ids:
         return []
-    taken = c.execute(
-        SESSION.update()
-        .where(SESSION.c.id.in_(ids))
-        .values(lease_epoch=SESSION.c.lease_epoch + 1, lease_until_ms=until_ms)
-        .returning(SESSION.c.id, SESSION.c.lease_epoch)
-    ).all()
+    taken = c.execute(_CLAIM, {"sessions": ids, "until_ms": until_ms}).all()
     order = {found: n for n, found in enumerate(ids)}
     claims = [Claim(session=SessionId(row.id), epoch=row.lease_epoch) for row in taken]
     return sorted(claims, key=lambda one: order[one.session])
@@ -133,9 +167,7 @@ def renew(c: sa.Connection, claims: Iterable[Claim], until_ms: int) -> list[Clai
 
 def next_ready_ms(c: sa.Connection) -> int | None:
     """Return when the next session that nobody has leased becomes ready."""
-    found: int | None = c.scalar(
-        sa.select(sa.func.min(SESSION.c.ready_at_ms)).where(SESSION.c.lease_until_ms.is_(None))
-    )
+    found: int | None = c.scalar(_NEXT_READY)
     return found
 
 
@@ -147,9 +179,15 @@ def free_all(c: sa.Connection) -> int:
 
 def check(c: sa.Connection, lease: Claim) -> None:
     """Raise LeaseLostError when somebody else leads this session now."""
-    epoch = c.scalar(sa.select(SESSION.c.lease_epoch).where(SESSION.c.id == lease.session))
-    if epoch != lease.epoch:
+    _generation(c, lease)
+
+
+def _generation(c: sa.Connection, lease: Claim) -> int:
+    """Return the generation of a session that is still ours."""
+    row = c.execute(_STANDING, {"session": lease.session}).one_or_none()
+    if row is None or row.lease_epoch != lease.epoch:
         raise LeaseLostError(session=lease.session, epoch=lease.epoch)
+    return int(row.generation)
 
 
 def _held(c: sa.Connection, lease: Claim, values: dict[str, object]) -> bool:
@@ -169,12 +207,7 @@ def update(c: sa.Connection, lease: Claim, **values: object) -> None:
 
 def finish(u: Unit, lease: Claim, *, retry_at_ms: int | None, end: bool) -> None:
     """Give the lease back. What came meanwhile, or a retry, makes the session ready again."""
-    waiting = sa.select(sa.literal(1)).where(
-        DELIVERY.c.session_id == lease.session,
-        DELIVERY.c.taken_n.is_(None),
-        DELIVERY.c.wake,
-    )
-    more = not end and u.c.scalar(waiting.limit(1)) is not None
+    more = not end and u.c.scalar(_WAKES, {"session": lease.session}) is not None
     ready = None if end else u.now_ms if more and retry_at_ms is None else retry_at_ms
     values: dict[str, object] = {"lease_until_ms": None, "ready_at_ms": ready}
     if end:
@@ -189,14 +222,10 @@ def load(c: sa.Connection, session: str) -> Loaded:
     Raises:
         UnknownIdError: there is no such session.
     """
-    row = c.execute(sa.select(SESSION).where(SESSION.c.id == session)).one_or_none()
+    row = c.execute(_LOAD, {"session": session}).one_or_none()
     if row is None:
         raise UnknownIdError(session)
-    entries = c.execute(
-        sa.select(ENTRY.c.message_json, ENTRY.c.digest, ENTRY.c.ends_turn)
-        .where(ENTRY.c.session_id == session, ENTRY.c.generation == row.generation)
-        .order_by(ENTRY.c.n)
-    ).all()
+    entries = c.execute(_ENTRIES, {"session": session, "generation": row.generation}).all()
     messages = tuple(decode(entry.message_json) for entry in entries)
     answers = tuple(
         Answer(call_id=message.call_id, digest=entry.digest, ends_turn=entry.ends_turn)
@@ -229,22 +258,20 @@ class Line:
 
 def append(u: Unit, lease: Claim, line: Line) -> int:
     """Append one message under the lease; return its number."""
-    check(u.c, lease)
-    last = u.c.scalar(sa.select(sa.func.max(ENTRY.c.n)).where(ENTRY.c.session_id == lease.session))
-    generation = u.c.scalar(sa.select(SESSION.c.generation).where(SESSION.c.id == lease.session))
+    generation = _generation(u.c, lease)
+    last = u.c.scalar(_LAST, {"session": lease.session})
     number = 0 if last is None else last + 1
-    u.c.execute(
-        ENTRY.insert().values(
-            session_id=lease.session,
-            n=number,
-            generation=generation,
-            turn_id=line.turn,
-            message_json=encode(line.message),
-            digest=line.digest,
-            ends_turn=line.ends_turn,
-            at_ms=u.now_ms,
-        )
-    )
+    entry = {
+        "session_id": lease.session,
+        "n": number,
+        "generation": generation,
+        "turn_id": line.turn,
+        "message_json": encode(line.message),
+        "digest": line.digest,
+        "ends_turn": line.ends_turn,
+        "at_ms": u.now_ms,
+    }
+    u.c.execute(_ADD_ENTRY, entry)
     return number
 
 
@@ -255,33 +282,28 @@ def begin_turn(u: Unit, lease: Claim) -> str:
     cut = sa.and_(TURN.c.session_id == lease.session, TURN.c.ended_at_ms.is_(None))
     u.c.execute(TURN.update().where(cut).values(ended_at_ms=u.now_ms, ending="cut_short"))
     turn = u.new_id("turn")
-    u.c.execute(
-        TURN.insert().values(
-            id=turn,
-            session_id=lease.session,
-            epoch=lease.epoch,
-            started_at_ms=u.now_ms,
-            ending="",
-            steps=0,
-        )
-    )
+    begun = {
+        "id": turn,
+        "session_id": lease.session,
+        "epoch": lease.epoch,
+        "started_at_ms": u.now_ms,
+        "ending": "",
+        "steps": 0,
+    }
+    u.c.execute(_ADD_TURN, begun)
     return turn
 
 
 def end_turn(u: Unit, turn: str, *, ending: str, steps: int) -> None:
     """Note how a turn ended."""
-    u.c.execute(
-        TURN.update()
-        .where(TURN.c.id == turn)
-        .values(ended_at_ms=u.now_ms, ending=ending, steps=steps)
-    )
+    u.c.execute(_END_TURN, {"turn": turn, "now_ms": u.now_ms, "how": ending, "taken": steps})
 
 
 def inbox_size(c: sa.Connection, session: str) -> int:
     """Count what waits to be taken; zero while nothing in it wakes."""
-    waits = sa.and_(DELIVERY.c.session_id == session, DELIVERY.c.taken_n.is_(None))
-    wakes = c.scalar(sa.select(sa.func.count()).where(waits, DELIVERY.c.wake))
-    return int(c.scalar(sa.select(sa.func.count()).where(waits)) or 0) if wakes else 0
+    if c.scalar(_WAKES, {"session": session}) is None:
+        return 0
+    return int(c.scalar(_WAITING, {"session": session}) or 0)
 
 
 def live(c: sa.Connection, sessions: Collection[str]) -> set[str]:
