@@ -12,6 +12,7 @@ from upright.agent.tools.commands import VOLATILE
 from upright.core.context import batch
 from upright.core.errors import CoreError
 from upright.core.ids import JobId
+from upright.core.job import TERMINAL as OVER
 from upright.core.mandate import taint
 from upright.core.transcript import Message, Role, ToolCall, ToolSpec, unanswered
 from upright.core.turn import View
@@ -69,7 +70,7 @@ def look(c: Connection, turn: Turn) -> View:
     """Read what the next decision needs."""
     sessions.check(c, turn.claim)
     item = work.read(c, turn.work) if turn.work else None
-    mine = jobs.of_session(c, turn.claim.session)
+    mine = jobs.briefs(c, turn.claim.session)
     open_calls = {call.id for call in unanswered(turn.messages)}
     turn.jobs = {job.call_id: job.id for job in mine if job.call_id in open_calls}
     return View(
@@ -77,7 +78,7 @@ def look(c: Connection, turn: Turn) -> View:
         inbox=sessions.inbox_size(c, turn.claim.session),
         steps=turn.steps,
         nudges=turn.nudges,
-        settled=_settled(c, item, is_busy=any(not job.over for job in mine)),
+        settled=_settled(c, item, is_busy=any(job.state not in OVER for job in mine)),
         started=dict.fromkeys(turn.jobs, True),
         results={key: answer.digest for key, answer in turn.answers.items()},
         ending=frozenset(key for key, answer in turn.answers.items() if answer.ends_turn),

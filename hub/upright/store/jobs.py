@@ -36,6 +36,11 @@ _UNSETTLED: Final = (
     .where(JOB.c.device_id == sa.bindparam("device"), JOB.c.settled.is_(False))
     .order_by(JOB.c.created_at_ms, JOB.c.id)
 )
+_BRIEFS: Final = (
+    sa.select(JOB.c.id, JOB.c.call_id, JOB.c.state)
+    .where(JOB.c.session_id == sa.bindparam("session"))
+    .order_by(JOB.c.created_at_ms, JOB.c.id)
+)
 _SENT: Final = JOB.update().where(_ONE, JOB.c.state == JobState.QUEUED.value).values(sent=True)
 _SETTLED: Final = JOB.update().where(_ONE).values(settled=True)
 _BEGAN: Final = (
@@ -159,6 +164,23 @@ def _read(row: sa.Row[tuple[object, ...]]) -> Job:
         started_at_ms=row.started_at_ms,
         ended_at_ms=row.ended_at_ms,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """What a turn must know of each job of its session, at each of its steps."""
+
+    id: JobId
+    call_id: str
+    state: JobState
+
+
+def briefs(c: sa.Connection, session: str) -> list[Brief]:
+    """Read a session's jobs in brief, oldest first: neither their input nor their command."""
+    return [
+        Brief(id=JobId(row.id), call_id=row.call_id, state=JobState(row.state))
+        for row in c.execute(_BRIEFS, {"session": session})
+    ]
 
 
 def of_session(c: sa.Connection, session: str) -> list[Job]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -12,6 +13,19 @@ from upright.core.wait import Match, OnDeadline, Outcome, Wait, WaitKind, WaitSt
 from upright.store.errors import UnknownIdError
 from upright.store.tables import WAIT, WORK
 from upright.store.unit import Unit
+
+# statements of the hot path are made once: building one costs more than running it
+_OF_WORK: Final = (
+    sa.select(WAIT).where(WAIT.c.work_id == sa.bindparam("work")).order_by(WAIT.c.generation)
+)
+_OPEN: Final = _OF_WORK.where(WAIT.c.state == WaitState.OPEN.value)
+_ADD: Final = WAIT.insert()
+_MOVE: Final = (
+    WAIT.update().where(WAIT.c.id == sa.bindparam("wait")).values(state=sa.bindparam("to"))
+)
+_EARLIEST: Final = sa.select(sa.func.min(WAIT.c.deadline_ms)).where(
+    WAIT.c.state == WaitState.OPEN.value
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,28 +62,26 @@ def register(u: Unit, work: str, asked: Asked) -> Wait:
         deadline_ms=deadline_ms,
         on_deadline=asked.on_deadline or then,
     )
-    u.c.execute(
-        WAIT.insert().values(
-            id=made.id,
-            work_id=work,
-            generation=generation,
-            kind=made.kind.value,
-            ref=made.ref,
-            why=made.why,
-            look_first=made.look_first,
-            created_at_ms=made.created_at_ms,
-            deadline_ms=made.deadline_ms,
-            on_deadline=made.on_deadline.value,
-            state=made.state.value,
-        )
-    )
+    row = {
+        "id": made.id,
+        "work_id": work,
+        "generation": generation,
+        "kind": made.kind.value,
+        "ref": made.ref,
+        "why": made.why,
+        "look_first": made.look_first,
+        "created_at_ms": made.created_at_ms,
+        "deadline_ms": made.deadline_ms,
+        "on_deadline": made.on_deadline.value,
+        "state": made.state.value,
+    }
+    u.c.execute(_ADD, row)
     return made
 
 
 def of_work(c: sa.Connection, work: str) -> list[Wait]:
     """Read all waits of an item, oldest first."""
-    rows = c.execute(sa.select(WAIT).where(WAIT.c.work_id == work).order_by(WAIT.c.generation))
-    return [_read(row) for row in rows]
+    return [_read(row) for row in c.execute(_OF_WORK, {"work": work})]
 
 
 def read(c: sa.Connection, wait: str) -> Wait:
@@ -82,7 +94,7 @@ def read(c: sa.Connection, wait: str) -> Wait:
 
 def open_of(c: sa.Connection, work: str) -> list[Wait]:
     """Read the open waits of an item, the newest last."""
-    return [wait for wait in of_work(c, work) if wait.state is WaitState.OPEN]
+    return [_read(row) for row in c.execute(_OPEN, {"work": work})]
 
 
 def settle(c: sa.Connection, work: str, wake: Wake) -> Match:
@@ -123,14 +135,12 @@ def works_waiting(c: sa.Connection, kind: WaitKind, ref: str) -> list[WorkId]:
 
 def next_deadline_ms(c: sa.Connection) -> int | None:
     """Return the earliest open deadline."""
-    found: int | None = c.scalar(
-        sa.select(sa.func.min(WAIT.c.deadline_ms)).where(WAIT.c.state == WaitState.OPEN.value)
-    )
+    found: int | None = c.scalar(_EARLIEST)
     return found
 
 
 def _store(c: sa.Connection, wait: Wait) -> None:
-    c.execute(WAIT.update().where(WAIT.c.id == wait.id).values(state=wait.state.value))
+    c.execute(_MOVE, {"wait": wait.id, "to": wait.state.value})
 
 
 def _read(row: sa.Row[tuple[object, ...]]) -> Wait:

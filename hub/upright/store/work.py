@@ -22,7 +22,10 @@ from upright.store.events import About, record
 from upright.store.tables import DELIVERY, JOB, OUTBOX, SUBSCRIPTION, TRIGGER, WORK
 from upright.store.unit import Unit
 
+HUB_SOURCE: Final = "hub"
+"""The source of what the hub itself says."""
 _LOOK_BACK: Final = 200
+_READ: Final = sa.select(WORK).where(WORK.c.id == sa.bindparam("work"))  # made once: it is hot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,12 +146,15 @@ def _hand_over(u: Unit, trigger: StoredTrigger, session: str, router: str) -> No
     """Give the worker its opening trigger, and what came to the router on that thread since.
 
     That is what waits unread there, and what the router took together with the opening one or
-    after it: whoever owns the thread sees all of it (B6.3).
+    after it: whoever owns the thread sees all of it (B6.3). What the hub told the router itself,
+    a report of another worker, stays with the router.
     """
     same_thread = (trigger.thread, *threads.linked(u.c, trigger.thread))
     opening = sa.select(TRIGGER.c.seq).where(TRIGGER.c.id == trigger.id).scalar_subquery()
     since = sa.select(TRIGGER.c.id).where(
-        TRIGGER.c.thread_id.in_(same_thread), TRIGGER.c.seq >= opening
+        TRIGGER.c.thread_id.in_(same_thread),
+        TRIGGER.c.seq >= opening,
+        TRIGGER.c.source != HUB_SOURCE,
     )
     mine = sa.and_(DELIVERY.c.session_id == router, DELIVERY.c.trigger_id.in_(since))
     came = u.c.scalars(sa.select(DELIVERY.c.trigger_id).where(mine).order_by(DELIVERY.c.id))
@@ -171,7 +177,7 @@ def subscribe(u: Unit, session: str, thread: str) -> None:
 
 def read(c: sa.Connection, work: str) -> WorkItem:
     """Read an item; UnknownIdError when there is none."""
-    row = c.execute(sa.select(WORK).where(WORK.c.id == work)).one_or_none()
+    row = c.execute(_READ, {"work": work}).one_or_none()
     if row is None:
         raise UnknownIdError(work)
     return WorkItem(
