@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from upright.api import Trigger
 from upright.engine.embedded import EmbeddedEngine
@@ -10,6 +11,9 @@ from upright.engine.units import Units
 from upright.store import intake, sources
 from upright.store.intake import Accepted, Policy
 from upright.store.unit import Unit
+
+HEARD_MS: Final = 1000
+"""How exactly it is stored when a source was last heard: not anew with each of a storm."""
 
 
 class Intake:
@@ -19,6 +23,7 @@ class Intake:
         self._units = units
         self._engine = engine
         self._policy = policy
+        self._heard_ms: dict[str, int] = {}
 
     async def accept(self, source: str, triggers: Sequence[Trigger]) -> Sequence[Accepted]:
         """Store what a source brought; return after the commit."""
@@ -31,10 +36,13 @@ class Intake:
     async def _store(
         self, source: str, triggers: Sequence[Trigger], cursor: str | None
     ) -> list[Accepted]:
-        def unit(u: Unit) -> list[Accepted]:
-            sources.heard(u, source)
-            return intake.accept(u, source, triggers, self._policy, cursor=cursor)
+        def unit(u: Unit) -> tuple[list[Accepted], int]:
+            heard_ms = self._heard_ms.get(source, 0)
+            if u.now_ms - heard_ms >= HEARD_MS:
+                sources.heard(u, source)
+                heard_ms = u.now_ms
+            return intake.accept(u, source, triggers, self._policy, cursor=cursor), heard_ms
 
-        accepted = await self._units.write(unit)
+        accepted, self._heard_ms[source] = await self._units.write(unit)
         self._engine.hint([session for one in accepted for session in one.woke])
         return accepted
