@@ -32,6 +32,8 @@ def login_of(name: str) -> str:
 
 def mentions(text: str, login: str) -> bool:
     """Tell whether a text speaks to a login: ``@login`` outside code, no part of a longer word."""
+    if "@" not in text:  # most texts: looking for one character costs next to nothing
+        return False
     wanted = re.escape(login_of(login))
     pattern = rf"(?<![\w@/.`+-])@{wanted}(?:\[bot\])?(?![\w/-])"
     return re.search(pattern, _prose(text), re.IGNORECASE) is not None
@@ -50,10 +52,13 @@ def related(text: str, place: Place, *, own: str) -> tuple[str, ...]:
 
 def _prose(text: str) -> str:
     """Return what is not code; bounded, so that no text holds up the door."""
-    return _CODE.sub(" ", text[:MAX_SCANNED_CHARS])
+    text = text[:MAX_SCANNED_CHARS]
+    return _CODE.sub(" ", text) if "`" in text or "~~~" in text else text
 
 
 def _named(text: str, place: Place) -> Iterator[str]:
+    if "#" not in text and "://" not in text:
+        return
     for hit in _URL.finditer(text):
         if hit["host"].lower() != place.host:
             continue
