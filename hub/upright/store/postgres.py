@@ -217,7 +217,7 @@ class PostgresStore:
                 found = await connection.run_sync(schema.revision)
         except (OSError, sa.exc.DBAPIError) as error:
             raise StoreUnavailableError(str(server), said(error)) from error
-        schema.require(server, found)
+        await asyncio.to_thread(schema.require, server, found)  # it looks at the migrations
 
 
 @dataclass(slots=True)

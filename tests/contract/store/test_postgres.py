@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Final
@@ -18,7 +19,7 @@ from upright.engine.units import Units
 from upright.store import intake, schema, sessions, views
 from upright.store.address import Server as Place
 from upright.store.address import server
-from upright.store.errors import RevisionError, StoreUnavailableError
+from upright.store.errors import RevisionError, StoreInUseError, StoreUnavailableError
 from upright.store.events import About, record
 from upright.store.pool import PoolLimits
 from upright.store.postgres import PostgresStore
@@ -31,6 +32,10 @@ KILL_OTHERS: Final = sa.text(
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
 KILL_ME: Final = sa.text("SELECT pg_terminate_backend(pg_backend_pid())")
+LOCKS: Final = sa.text(
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
 QUICK: Final = PoolLimits(
     wait_s=5, connect_s=2, statement_s=2, again=Backoff(base_s=0.001, cap_s=0.05, max_tries=8)
 )
@@ -222,7 +227,10 @@ async def test_when_every_connection_is_ended_the_lock_is_taken_again(
     await store.write(lambda c: c.scalar(KILL_OTHERS))
     await store.write(lambda c: put(c, "later", "too"))
     assert await store.read(values) == ["hb_1", "too"]
-    with pytest.raises(Exception, match="is in use by process"):
+    async with asyncio.timeout(10):
+        while not await store.write(lambda c: c.scalar(LOCKS)):
+            pass  # the news that its connection has ended is still on the way
+    with pytest.raises(StoreInUseError, match=f"in use by process {os.getpid()} on "):
         await opened_by_the_databases_time(filled)
 
 
