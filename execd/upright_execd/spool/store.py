@@ -52,18 +52,32 @@ class Spool:
         return Folder(self._open / folder_name(command_id))
 
     def load(self) -> Iterator[Found]:
-        """Yield every open command; what was never accepted is swept away.
+        """Yield every open command; what was never accepted, or never begun, is swept away.
 
-        A folder that can't be read is left alone: it may belong to a later version.
+        A command that no shim ever took is as if it had not come: the hub sees that it isn't held
+        and sends it again, which is one start (E7). A folder that can't be read is left alone: it
+        may belong to a later version.
         """
         for path in sorted(self._open.iterdir()):
             folder = Folder(path)
             with suppress(DamagedError):
                 found = Found(accepted=folder.accepted(), receipt=folder.receipt())
-                if found.accepted or found.receipt:
+                if found.receipt or (
+                    found.accepted and self._may_have_begun(folder, found.accepted)
+                ):
                     yield found
                 else:
                     folder.delete()
+
+    def _may_have_begun(self, folder: Folder, accepted: Accepted) -> bool:
+        """Say whether the program may run or have run; after a power cut no mark says "no" (E5.3).
+
+        It asks for the shim first: one that ends in between has left its marks.
+        """
+        if folder.has_shim() or accepted.os_boot_id != self._os_boot_id:
+            return True
+        marks = folder.marks()
+        return marks.is_begun or marks.exit is not None
 
     def done(self, command_id: str) -> Receipt | None:
         """Return the receipt of a command whose end the hub has.

@@ -19,6 +19,7 @@ from fixtures.local_execd import Local, end_all, running, settle
 from upright_execd.daemon import alone, holder
 from upright_execd.errors import AlreadyRunningError
 from upright_execd.paths import make_private, paths_in
+from upright_execd.spool.folder import Folder
 from upright_wire.command import Ending, Refusal, Started, State, Stream
 from upright_wire.frames import Exec
 from upright_wire.plain import to_plain
@@ -199,13 +200,19 @@ async def test_after_a_power_cut_a_missing_mark_means_unknown(
         assert outcome.started is started
 
 
-async def test_without_a_power_cut_a_missing_mark_means_that_nothing_ran(tmp_path: Path) -> None:
+async def test_a_command_that_no_shim_ever_took_is_not_held_and_starts_when_it_comes_again(
+    tmp_path: Path,
+) -> None:
     async with running(tmp_path) as local:
-        await local.run("true")
+        await local.run("touch", "ran")
+        (local.root / "ran").unlink()
+        await eventually(lambda: not Folder(folder(tmp_path)).has_shim())
     for name in ("started", "running", "exit"):
         (folder(tmp_path) / name).unlink()
     async with running(tmp_path) as local:
-        assert (await local.final()).started is Started.NO
+        assert await local.commands.inventory() == ()
+        assert (await local.run("touch", "ran")).ending is Ending.EXITED
+        assert (local.root / "ran").exists()
 
 
 async def test_a_final_record_survives_a_power_cut_only_with_its_output(tmp_path: Path) -> None:

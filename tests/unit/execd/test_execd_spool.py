@@ -1,12 +1,21 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from upright_execd.shim.records import CANCEL, CONTROL, EXIT, RUNNING, STARTED, render
+from upright_execd.shim.records import (
+    CANCEL,
+    CONTROL,
+    EXIT,
+    RUNNING,
+    STARTED,
+    render,
+    write_exclusive,
+)
 from upright_execd.spool.accepted import Accepted, Receipt
 from upright_execd.spool.folder import Folder
 from upright_execd.spool.outcome import RECEIPT_DAMAGED, from_pairs, unstarted
@@ -43,7 +52,24 @@ def spool(tmp_path: Path) -> Spool:
 
 def test_what_was_accepted_comes_back_as_it_was(spool: Spool) -> None:
     with spool.folder("jb_1").accepting(accepted()):
+        assert [found.accepted for found in spool.load()] == [accepted()]
+
+
+def test_what_no_shim_ever_took_is_swept_away_unless_the_power_was_cut(spool: Spool) -> None:
+    before_the_cut = replace(accepted(), command_id="jb_2", os_boot_id="an earlier one")
+    for one in (accepted(), before_the_cut):
+        with spool.folder(one.command_id).accepting(one):
+            pass
+    assert [found.accepted for found in spool.load()] == [before_the_cut]
+    assert not spool.folder("jb_1").path.exists()
+
+
+@pytest.mark.parametrize("mark", [STARTED, EXIT])
+def test_what_a_shim_took_is_held_whatever_became_of_the_shim(spool: Spool, mark: str) -> None:
+    folder = spool.folder("jb_1")
+    with folder.accepting(accepted()):
         pass
+    write_exclusive(str(folder.path), mark, [("pid", "1")])
     assert [found.accepted for found in spool.load()] == [accepted()]
 
 
