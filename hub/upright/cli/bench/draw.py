@@ -23,7 +23,7 @@ from upright.cli.bench.stops import (
 
 AT_ONCE: Final = 6  # how many places a hub may die at; it dies at the first that comes
 OTHERS: Final = 2
-INTAKE_ONE_IN: Final = 5
+INTAKE_ONE_IN: Final = 4
 _PRESSED: Final = frozenset(INTAKE[:2])  # the load brings them all the time
 _OUTSIDE: Final = frozenset({MODEL, RUNNING, *SPOOL})
 
@@ -106,11 +106,12 @@ class Draw:
     def next(self, mode: Victim, *, is_late: bool = False) -> Drawn:
         """Draw what comes next in a story of this mode; nothing once all kills have landed.
 
-        Late in a story only those places are drawn that lack a kill: how it ends is to be met, too.
+        Late in a story, intake apart, only those places are drawn that were met least: how it ends
+        is to be met, too.
         """
         if not self._tally.left:
             return Drawn()
-        if mode is Victim.HUB and not is_late and self._dice.below(INTAKE_ONE_IN) == 0:
+        if mode is Victim.HUB and self._dice.below(INTAKE_ONE_IN) == 0:
             first, *_ = self._sorted(self._mine(mode, lambda stop: stop in _PRESSED))
             return Drawn(dooms=(Doom(place=first, skip=self._dice.below(4)),))
         ranked = self._sorted(self._mine(mode, lambda stop: stop not in _PRESSED))
