@@ -30,7 +30,11 @@ async def run(world: World) -> Report:
     """Kill until so many have landed; a run with any finding fails, and leaves no section."""
     kills = str(world.pick(KILLS, 6))
     words = ("upright", "bench", "kill", "--kills", kills, "--seed", str(SEED), "--json")
-    told = await world.ask([sys.executable, "-m", *words], within_s=WITHIN_S)
+    return report(await world.ask([sys.executable, "-m", *words], within_s=WITHIN_S))
+
+
+def report(told: dict[str, Any]) -> Report:
+    """Write down what the command printed."""
     sums = [(what, f"{told[key]:,}".replace(",", " ")) for what, key in SUMS]
     heading = f"Kill: {told['kills']} times kill -9, seed {told['seed']}"
     notes = (
