@@ -149,4 +149,13 @@ class Fate:
         """Return the daemon's pid; 0 while none runs, or none that was not killed already."""
         text = self._files.execd.read_text(encoding="ascii") if self._files.execd.exists() else ""
         pid = int(text or 0)
-        return 0 if pid == self._killed else pid
+        return pid if pid != self._killed and _lives(pid) else 0
+
+
+def _lives(pid: int) -> bool:
+    """Say whether there is such a process; 0 is none."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return pid > 0

@@ -138,12 +138,11 @@ class Rig:
         return self.hub.process.pid if self.hub is not None else 0
 
     # ------------------------------------------------------------------ what dies next
-    def begin(self) -> Victim:
+    def begin(self) -> None:
         """Begin a story: choose who is killed during it."""
         self._mode, self.shim_killed = self._draw.mode(), False
         self._landed_before = self.tally.landed
         self.redraw()
-        return self._mode
 
     def redraw(self) -> None:
         """Put the next dooms in place of those that were left."""
