@@ -23,7 +23,7 @@ from typing import Final
 import sqlalchemy as sa
 from aiohttp import web
 
-from bench.proxy import Proxy, proxied
+from bench.proxy import Proxy
 from bench.world import World
 from upright.cli.demo.children import Child
 from upright.core.ids import DeviceId, JobId
@@ -115,7 +115,6 @@ class Linked:
     hub: HubSide
     device: DeviceId
     root: Path
-    proxy: Proxy
     session: str
     pid: int
     began_s: float
@@ -197,8 +196,8 @@ class Ordered:
 
 
 @asynccontextmanager
-async def linked(world: World) -> AsyncIterator[Linked]:
-    """Run a hub's side, and an execd that is paired through a proxy by its own command line."""
+async def linked(world: World, proxy: Proxy | None = None) -> AsyncIterator[Linked]:
+    """Run a hub's side, and an execd that is paired by its own command line, through *proxy*."""
     folder = world.place("link")
     await asyncio.to_thread(schema.create, folder / "hub.db")
     store = await asyncio.to_thread(Store.open, folder / "hub.db")
@@ -208,9 +207,12 @@ async def linked(world: World) -> AsyncIterator[Linked]:
     runner = web.AppRunner(app, shutdown_timeout=1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
+    port = runner.addresses[0][1]
+    if proxy is not None:
+        proxy.target, port = port, proxy.port
+    hub.hosts.add(f"127.0.0.1:{port}")
     try:
-        async with proxied(runner.addresses[0][1]) as (proxy, port), asyncio.TaskGroup() as group:
-            hub.hosts.add(f"127.0.0.1:{port}")
+        async with asyncio.TaskGroup() as group:
             service = group.create_task(hub.dispatcher.run(), name="dispatch")
             execd = _Execd(world, folder)
             device = await execd.pair(hub, f"http://127.0.0.1:{port}")
@@ -226,7 +228,6 @@ async def linked(world: World) -> AsyncIterator[Linked]:
                 hub=hub,
                 device=device,
                 root=execd.root,
-                proxy=proxy,
                 session=session,
                 pid=child.process.pid,
                 began_s=began_s,

@@ -18,7 +18,7 @@ from typing import Final
 from bench import link, ssh
 from bench.link import Linked
 from bench.measures import MEBI, UNITS, Load, measure
-from bench.proxy import proxied
+from bench.proxy import Proxy, proxied
 from bench.spawn import Spawn
 from bench.tables import Figure, Plot, Report, Table, ratio
 from bench.world import World
@@ -70,7 +70,8 @@ async def run(world: World) -> Report:
                 taken[what][name].append(value)
             if name == OURS:
                 sockets.append(await _socket(world, load.stream_bytes))
-        cuts = await _cuts(world, ours)
+    async with proxied() as proxy, link.linked(world, proxy) as ours:
+        cuts = await _cuts(world, ours, proxy)
     names = [OURS, BARE, OWN_SSH, SSHD, MASTER]
     socket = Figure(name="bare socket", unit="MiB/s", values=tuple(sockets))
     return _report(_figures(taken, names, lacking), socket, cuts)
@@ -129,7 +130,7 @@ async def _socket(world: World, size: int) -> float:
 
 
 # ------------------------------------------------------------------ the cut link
-async def _cuts(world: World, ours: Linked) -> Table:
+async def _cuts(world: World, ours: Linked, proxy: Proxy) -> Table:
     """Cut each of some streams once, at a random offset; look whether every byte came."""
     size = world.pick(16 * MEBI, MEBI)
     away_s = world.pick(5.0, 0.3)
@@ -140,13 +141,13 @@ async def _cuts(world: World, ours: Linked) -> Table:
     whole, back = 0, []
     times = world.pick(20, 2)
     for _ in range(times):
-        cuts = ours.proxy.cuts
-        ours.proxy.cut_after(secrets.randbelow(size - MEBI // 2) + 1, away_s)
+        cuts = proxy.cuts
+        proxy.cut_after(secrets.randbelow(size - MEBI // 2) + 1, away_s)
         began = perf_counter()
         running = await ours.start(["cat", str(file)])
         await running.end()
         back.append(perf_counter() - began - away_s)
-        assert ours.proxy.cuts == cuts + 1, "the stream ended before its cut"
+        assert proxy.cuts == cuts + 1, "the stream ended before its cut"
         whole += set(await ours.sha256(running.job)) == {wanted}
     took = Figure(name="", unit="s", values=tuple(back)).shown()
     rows = [(OURS, f"{whole} of {times}", took)]
@@ -165,10 +166,11 @@ async def _cut_master(world: World, file: Path, size: int) -> list[tuple[str, st
         return [("OpenSSH", f"missing: {lacks}", "")]
     sshd, wanted, times = await ssh.serve(world), await asyncio.to_thread(file.read_bytes), 3
     whole = 0
-    async with proxied(sshd.port) as (proxy, port):
+    async with proxied() as proxy:
+        proxy.target = sshd.port
         for _ in range(times):
             proxy.cut_after(size // 2, 0.0)
-            got = await _alone(sshd, port, ["cat", str(file)])
+            got = await _alone(sshd, proxy.port, ["cat", str(file)])
             whole += hashlib.sha256(got).digest() == hashlib.sha256(wanted).digest()
     return [("OpenSSH, a connection of its own", f"{whole} of {times}", "ends with the link")]
 

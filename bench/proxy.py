@@ -12,10 +12,10 @@ CONNECT_S: Final = 5.0
 
 
 class Proxy:
-    """Passes bytes on in both directions; ``cuts`` counts how often it was cut."""
+    """Passes bytes on between its port and *target*; ``cuts`` counts how often it was cut."""
 
-    def __init__(self, target: int) -> None:
-        self._target = target
+    def __init__(self) -> None:
+        self.port = self.target = 0
         self._open: set[asyncio.StreamWriter] = set()
         self._left: int | None = None
         self._for_s = 0.0
@@ -32,7 +32,7 @@ class Proxy:
             writer.transport.abort()
             return
         async with asyncio.timeout(CONNECT_S):
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.target)
         pair = {writer, far_writer}
         self._open |= pair
         try:
@@ -73,11 +73,12 @@ class Proxy:
 
 
 @asynccontextmanager
-async def proxied(target: int) -> AsyncIterator[tuple[Proxy, int]]:
-    """Serve a proxy before *target*; yield it, and its port."""
-    proxy = Proxy(target)
+async def proxied() -> AsyncIterator[Proxy]:
+    """Serve a proxy, whose target is still to be named."""
+    proxy = Proxy()
     server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     try:
-        yield proxy, server.sockets[0].getsockname()[1]
+        proxy.port = server.sockets[0].getsockname()[1]
+        yield proxy
     finally:
         server.close()

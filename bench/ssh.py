@@ -14,6 +14,7 @@ from bench.world import World
 
 START_S: Final = 10.0
 SEPARATION: Final = Path("/run/sshd")  # where a privileged sshd wants an empty folder
+# SHLVL: bash must not take itself for a login, and read what the owner of this machine has set up
 CONFIG: Final = """\
 Port {port}
 ListenAddress 127.0.0.1
@@ -25,6 +26,7 @@ StrictModes no
 PermitRootLogin yes
 PasswordAuthentication no
 MaxSessions 64
+SetEnv SHLVL=2
 """
 
 
