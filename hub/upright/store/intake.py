@@ -21,7 +21,7 @@ from upright.store.events import About, record, record_all
 from upright.store.tables import CURSOR, DEDUPE, DELIVERY, OUTBOX, PAYLOAD, SESSION, TRIGGER
 from upright.store.unit import Unit
 
-HUB_SOURCE: Final = "hub"
+HUB_SOURCE: Final = work.HUB_SOURCE
 OPERATOR_MESSAGE: Final = "operator.message"
 HUB: Final = Actor(id="hub", name="hub", kind=ActorKind.SYSTEM)
 

@@ -67,20 +67,39 @@ _FIRES: Final[Mapping[Fires, sa.ColumnElement[bool]]] = {
 _DEAF: Final = sa.exists().where(_OPEN_WAIT, _ON_JOB, sa.not_(_JOB_LIVES))
 
 
+_UNFINISHED: Final = (
+    sa.select(
+        WORK.c.id,
+        WORK.c.state,
+        _DEAF.label("deaf"),
+        *(condition.label(fires.value) for fires, condition in _FIRES.items()),
+    )
+    .where(WORK.c.state.not_in([state.value for state in TERMINAL]))
+    .order_by(WORK.c.id)
+)
+_WAKES: Final = sa.exists().where(
+    DELIVERY.c.session_id == SESSION.c.id, DELIVERY.c.taken_n.is_(None), DELIVERY.c.wake
+)
+
+_BLOCKED: Final = sa.exists().where(
+    WORK.c.session_id == SESSION.c.id, WORK.c.state == WorkState.BLOCKED.value
+)
+_UNHEARD: Final = (
+    sa.select(SESSION.c.id, SESSION.c.kind)
+    .where(SESSION.c.ended_at_ms.is_(None), SESSION.c.ready_at_ms.is_(None))
+    .where(_WAKES, sa.not_(_BLOCKED))
+    .order_by(SESSION.c.id)
+)
+
+
 def stalled(c: sa.Connection) -> list[Stalled]:
     """List each unfinished item for which nothing will fire, in the order of their ids.
 
     An item that waits for a job that has ended, with its session out of the queue, is among
     them: its deadline would come, but what it waited for has happened already (B11.5).
     """
-    unfinished = sa.select(
-        WORK.c.id,
-        WORK.c.state,
-        _DEAF.label("deaf"),
-        *(condition.label(fires.value) for fires, condition in _FIRES.items()),
-    ).where(WORK.c.state.not_in([state.value for state in TERMINAL]))
     found = []
-    for row in c.execute(unfinished.order_by(WORK.c.id)).mappings():
+    for row in c.execute(_UNFINISHED).mappings():
         state = WorkState(row["state"])
         missing = _missing(
             state, {fires for fires in Fires if row[fires.value]}, deaf=bool(row["deaf"])
@@ -104,17 +123,8 @@ def unheard(c: sa.Connection) -> list[Stalled]:
 
     A blocked item's session is not among them: what comes for it waits for the person's answer.
     """
-    wakes = sa.exists().where(
-        DELIVERY.c.session_id == SESSION.c.id, DELIVERY.c.taken_n.is_(None), DELIVERY.c.wake
-    )
-    blocked = sa.exists().where(
-        WORK.c.session_id == SESSION.c.id, WORK.c.state == WorkState.BLOCKED.value
-    )
-    chosen = sa.select(SESSION.c.id, SESSION.c.kind).where(
-        SESSION.c.ended_at_ms.is_(None), SESSION.c.ready_at_ms.is_(None), wakes, sa.not_(blocked)
-    )
     missing = "something in its inbox wakes it, and it is not in the queue"
     return [
         Stalled(id=row.id, state=row.kind, missing=missing)
-        for row in c.execute(chosen.order_by(SESSION.c.id))
+        for row in c.execute(_UNHEARD)
     ]

@@ -1,0 +1,21 @@
+"""A real database for each module: its schema made once, every example rolled back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+
+from upright.store import schema
+from upright.store.writer import open_engine
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sa.Connection]:
+    path = tmp_path_factory.mktemp("machine") / "s.db"
+    schema.create(path)
+    engine = open_engine(str(path))
+    with engine.connect() as opened:
+        yield opened
+    engine.dispose()
