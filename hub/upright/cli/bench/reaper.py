@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from upright.cli.bench.doom import Files, Mark, note
 from upright.cli.bench.draw import Dice
 from upright.cli.bench.stops import MODEL, RUNNING, SPOOL, Place, Victim
 from upright.cli.demo.children import DemoError
+from upright.cli.demo.project import git
 from upright.cli.demo.stage import Stage
 from upright.engine.ports import Clock
 
@@ -78,15 +80,21 @@ class Reaper:
             await self.clock.sleep(LOOK_AT_FILE_S)
 
     async def _in_a_command(self, place: Place) -> None:
-        """Kill while the tests run on the device: the daemon, and maybe the command's shim."""
+        """Kill while the tests run on the device: the daemon, and maybe the command's shim.
+
+        With the shim a command is lost, and the scripted worker begins again: it can do that only
+        as long as it has changed nothing.
+        """
+        is_lost = place.victim is Victim.SHIM
         while True:
             for folder in _running(self._commands):
+                if is_lost and not await asyncio.to_thread(_is_untouched, folder):
+                    continue
                 await self.clock.sleep(self.dice.below(30) / 100)
                 shim = _shim_of(folder)
                 if shim is not None:
                     execd = self.stage.children.named("execd").process.pid
-                    pids = (execd, shim) if place.victim is Victim.SHIM else (execd,)
-                    self._kill(place, *pids)
+                    self._kill(place, *((execd, shim) if is_lost else (execd,)))
                     return
             await self.clock.sleep(LOOK_S)
 
@@ -104,11 +112,22 @@ def _running(commands: Path) -> Iterator[Path]:
 
 
 def _tests(folder: Path) -> bool:
+    return "unittest" in _spec(folder).get("argv", ())
+
+
+def _is_untouched(folder: Path) -> bool:
+    """Say whether the command runs in a worktree in which nothing was changed yet."""
+    cwd = _spec(folder).get("cwd")
+    return cwd is not None and not git(Path(cwd), "status", "--porcelain", "--untracked-files=no")
+
+
+def _spec(folder: Path) -> dict[str, Any]:
+    """Return what runs; nothing when the folder is gone already."""
     try:
-        spec = json.loads((folder / "spec").read_bytes())
+        spec: dict[str, Any] = json.loads((folder / "spec").read_bytes())["spec"]
     except (FileNotFoundError, ValueError):
-        return False
-    return "unittest" in json.dumps(spec)
+        return {}
+    return spec
 
 
 def _shim_of(folder: Path) -> int | None:
