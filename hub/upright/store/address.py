@@ -23,4 +23,9 @@ def address(settings: Settings, password: Secret | None) -> Address:
 def server(url: str, password: Secret | None = None) -> Server:
     """Read ``postgresql://user@host:port/name``; what it leaves out is the driver's default."""
     secret = password.reveal() if password else None
-    return sa.make_url(url).set(drivername="postgresql+asyncpg", password=secret)
+    return sa.make_url(url).set(password=secret)
+
+
+def driven(server: Server) -> Server:
+    """Return the address as SQLAlchemy takes it: with the driver's name in it."""
+    return server.set(drivername="postgresql+asyncpg")

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from upright.store.address import Server
+from upright.store.address import Server, driven
 from upright.store.errors import StoreInUseError
 from upright.store.pool import PoolLimits, connect_args
 
@@ -36,7 +36,7 @@ class Hold:
         """Hold nothing yet. This loads the driver: not for a loop."""
         name = f"upright {socket.gethostname()} {os.getpid()}"[:63]
         self._engine = create_async_engine(
-            server,
+            driven(server),
             poolclass=NullPool,
             isolation_level="AUTOCOMMIT",
             connect_args=connect_args(server, limits, name),

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from upright.core.backoff import Backoff
-from upright.store.address import Server
+from upright.store.address import Server, driven
 from upright.store.errors import StoreUnavailableError
 
 
@@ -105,7 +105,7 @@ def open_engine(server: Server, limits: PoolLimits) -> AsyncEngine:
     """
     require_driver()
     engine = create_async_engine(
-        server,
+        driven(server),
         pool_size=limits.writers + limits.readers,
         max_overflow=0,
         pool_timeout=limits.wait_s,

@@ -21,8 +21,9 @@ from upright.store.address import Server as Place
 from upright.store.address import server
 from upright.store.errors import RevisionError, StoreInUseError, StoreUnavailableError
 from upright.store.events import About, record
-from upright.store.pool import PoolLimits
-from upright.store.postgres import PostgresStore
+from upright.store.hold import Hold
+from upright.store.pool import PoolLimits, open_engine
+from upright.store.postgres import PostgresParts, PostgresStore, database_time
 from upright.store.storage import Storage
 from upright.store.tables import META, SESSION, TRIGGER
 from upright.store.unit import Unit
@@ -238,19 +239,23 @@ async def test_when_every_connection_is_ended_the_lock_is_taken_again(
 async def test_a_commit_whose_answer_is_lost_is_asked_for(
     filled: Place, *, was_stored: bool
 ) -> None:
-    store = await PostgresStore.open(filled, roll=lambda: 0.5, limits=QUICK)
-    engine = store._parts.engine.sync_engine  # the moment is inside the driver
+    engine = await asyncio.to_thread(open_engine, filled, QUICK)
+    hold = await asyncio.to_thread(Hold, filled, QUICK)
+    parts = PostgresParts(
+        engine=engine, hold=hold, limits=QUICK, roll=lambda: 0.5, time=database_time
+    )
+    store = PostgresStore(parts)
     runs = Counter[str]()
 
-    def lose_the_answer(dbapi: object) -> None:
+    @sa.event.listens_for(engine.sync_engine, "commit")
+    def lose_the_answer(c: sa.Connection) -> None:
         runs["commits"] += 1
         if runs["commits"] > 1:
             return
-        if was_stored:
-            dbapi.commit()  # type: ignore[attr-defined]  # the driver's connection
+        driver = c.connection.dbapi_connection
+        if was_stored and driver is not None:
+            driver.commit()
         raise ConnectionResetError
-
-    sa.event.listen(engine, "commit", lambda c: lose_the_answer(c.connection.dbapi_connection))
 
     def unit(c: sa.Connection) -> str:
         runs["unit"] += 1
@@ -393,7 +398,7 @@ def test_the_migrations_make_the_same_tables(postgres: str, filled: Place) -> No
 def test_a_database_that_is_not_there_is_said_without_the_password(postgres_server: Server) -> None:
     address = postgres_server.url("nowhere").replace("postgres@", "postgres:hush@")
     with pytest.raises(StoreUnavailableError, match='"nowhere" does not exist') as refused:
-        schema.current(sa.make_url(address).set(drivername="postgresql+asyncpg"))
+        schema.current(sa.make_url(address))
     assert "hush" not in str(refused.value)
 
 

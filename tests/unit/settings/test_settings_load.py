@@ -147,6 +147,32 @@ def test_a_secret_written_where_a_reference_belongs_is_never_repeated(tmp_path: 
     assert "env:NAME" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("url = 'postgresql://me:hush@db/upright'", "must not hold a password"),
+        ("url = 'mysql://me@db/hush'", "must be an address such as postgresql://"),
+        ("url = 'postgresql://hush'", "must be an address such as postgresql://"),
+        ("password = 'env:DB'", "password is for a database with a url"),
+    ],
+)
+def test_a_database_address_that_cannot_be_used_is_not_repeated(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with pytest.raises(SettingsError, match=said) as caught:
+        loaded(tmp_path, f"[database]\n{text}")
+    assert "hush" not in str(caught.value)
+
+
+def test_a_database_on_a_server_has_its_password_by_reference(tmp_path: Path) -> None:
+    text = "[database]\nurl = 'postgresql://me@db:5433/upright'\npassword = 'env:DB'"
+    section = loaded(tmp_path, text).database
+    assert (section.url, section.password) == (
+        "postgresql://me@db:5433/upright",
+        SecretRef("env:DB"),
+    )
+
+
 def test_text_that_is_no_toml_is_called_that(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="this is no TOML: Expected"):
         loaded(tmp_path, "[hub")
