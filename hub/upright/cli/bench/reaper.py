@@ -22,6 +22,7 @@ from upright.engine.ports import Clock
 LOOK_S: Final = 0.02
 LOOK_AT_FILE_S: Final = 0.003
 SILENCE_S: Final = 1.5
+_STATUS: Final = ("--no-optional-locks", "status", "--porcelain", "--untracked-files=no")
 _FILE_OF: Final = dict(zip(SPOOL, ("spec", "started", "exit"), strict=True))
 
 
@@ -118,7 +119,7 @@ def _tests(folder: Path) -> bool:
 def _is_untouched(folder: Path) -> bool:
     """Say whether the command runs in a worktree in which nothing was changed yet."""
     cwd = _spec(folder).get("cwd")
-    return cwd is not None and not git(Path(cwd), "status", "--porcelain", "--untracked-files=no")
+    return cwd is not None and not git(Path(cwd), *_STATUS)
 
 
 def _spec(folder: Path) -> dict[str, Any]:
