@@ -13,6 +13,7 @@ import asyncio
 import os
 import platform
 import re
+import signal
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -38,16 +39,15 @@ SECTION: Final = re.compile(r"<!-- (\w+) -->\n(.*?)<!-- end \1 -->\n", re.DOTALL
 LIMIT_S: Final = 720
 
 
-async def measure(names: Sequence[str], peers: Peers, *, quick: bool) -> dict[str, Report]:
-    """Run the benches one after the other, each in a world of its own."""
-    reports = {}
+async def measure(names: Sequence[str], peers: Peers, out: Path, *, quick: bool) -> None:
+    """Run the benches one after the other, each in a world of its own; write each at once."""
     async with asyncio.timeout(LIMIT_S + (kill.WITHIN_S if LONG & set(names) else 0)):
         for name in names:
             began = perf_counter()
             async with opened(peers, quick=quick) as world:
-                reports[name] = await BENCHES[name](world)
-            print(f"{name}: {perf_counter() - began:.0f} s", flush=True)
-    return reports
+                report = await BENCHES[name](world)
+            print(f"{written(report)}\n{name}: {perf_counter() - began:.0f} s\n", flush=True)
+            await asyncio.to_thread(write, out, name, report, peers)
 
 
 def written(report: Report) -> str:
@@ -76,19 +76,15 @@ def head(peers: Peers) -> str:
     )
 
 
-def write(out: Path, reports: dict[str, Report], peers: Peers) -> None:
-    """Write results.md and the plots; sections of benches that did not run now stay."""
+def write(out: Path, name: str, report: Report, peers: Peers) -> None:
+    """Write a bench's section of results.md, and its plots; the other sections stay."""
     file = out / "results.md"
     old = file.read_text(encoding="utf-8") if file.exists() else ""
-    sections = {name: text for name, text in SECTION.findall(old) if name in BENCHES}
-    sections |= {name: written(report) for name, report in reports.items()}
-    for report in reports.values():
-        for plot in report.plots:
-            (out / f"{plot.name}.svg").write_text(svg(plot), encoding="utf-8")
+    sections = {**dict(SECTION.findall(old)), name: written(report)}
+    for plot in report.plots:
+        (out / f"{plot.name}.svg").write_text(svg(plot), encoding="utf-8")
     parts = [
-        f"<!-- {name} -->\n{sections[name]}<!-- end {name} -->\n"
-        for name in BENCHES
-        if name in sections
+        f"<!-- {one} -->\n{sections[one]}<!-- end {one} -->\n" for one in BENCHES if one in sections
     ]
     file.write_text("\n".join([head(peers), *parts]), encoding="utf-8")
 
@@ -105,10 +101,8 @@ def main() -> None:
     if unknown := [name for name in names if name not in BENCHES]:
         parser.error(f"no such bench: {', '.join(unknown)}")
     peers = NOBODY if given.alone else find(install=not given.quick)
-    reports = asyncio.run(measure(names, peers, quick=given.quick))
-    write(given.out, reports, peers)
-    for report in reports.values():
-        print(written(report))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # processes are ended then, too
+    asyncio.run(measure(names, peers, given.out, quick=given.quick))
 
 
 if __name__ == "__main__":
