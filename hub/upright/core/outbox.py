@@ -102,13 +102,17 @@ TRANSITIONS: Final[Mapping[tuple[OutboxState, type], OutboxState]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxItem:
-    """How far an effect is. ``tries`` counts claims; ``due_at_ms`` is when the next may be."""
+    """How far an effect is. ``tries`` counts claims; ``due_at_ms`` is when the next may be.
+
+    ``may_be_visible``: a sender died while sending it, and no later try has settled that.
+    """
 
     state: OutboxState
     tries: int = 0
     due_at_ms: int = 0
     expires_at_ms: int | None = None
     reason: str = ""
+    may_be_visible: bool = False
 
 
 def step(
@@ -122,7 +126,8 @@ def step(
 ) -> OutboxItem:
     """Move an effect. After the last try NotDelivered is DEAD, and Abandoned is UNKNOWN.
 
-    Whichever it is, it blocks nothing behind it.
+    Whichever it is, it blocks nothing behind it. What may be visible from a try whose sender died
+    never ends as DEAD or EXPIRED, which say that nobody sees it: it is UNKNOWN, too.
 
     *wait_s* is the pause before the next try; it counts for NotDelivered only.
     """
@@ -132,8 +137,19 @@ def step(
         state, reason = OutboxState.DEAD, f"given up after {tries} tries: {reason}"
     if isinstance(event, Abandoned) and backoff is not None and backoff.exhausted(tries):
         state, reason = OutboxState.UNKNOWN, f"its sender ended {tries} times while sending it"
+    may_be_visible = item.may_be_visible or isinstance(event, Abandoned)
+    if may_be_visible and state in {OutboxState.DEAD, OutboxState.EXPIRED}:
+        reason = f"a try whose sender ended may have worked; it is {state.value}: {reason}"
+        state = OutboxState.UNKNOWN
     due = now_ms + int(1000 * wait_s) if isinstance(event, NotDelivered) else item.due_at_ms
-    return replace(item, state=state, tries=tries, due_at_ms=due, reason=reason)
+    return replace(
+        item,
+        state=state,
+        tries=tries,
+        due_at_ms=due,
+        reason=reason,
+        may_be_visible=may_be_visible,
+    )
 
 
 def expired(item: OutboxItem, now_ms: int) -> bool:

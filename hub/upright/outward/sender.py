@@ -69,7 +69,12 @@ class Sender:
         self._hint.give()
 
     async def run(self) -> None:
-        """Send what is due, for ever."""
+        """Send what is due, for ever; what an earlier run left behind is looked for first.
+
+        A run ends when the store is gone for a moment, or by a connector's fault: what it was
+        sending would be nobody's until the hub's next start.
+        """
+        await self._units.write(outbox.abandon_all)
         while True:
             claimed = await self._units.write(lambda u: outbox.claim_due(u, self._limits.batch))
             by_source: defaultdict[str, list[Stored]] = defaultdict(list)

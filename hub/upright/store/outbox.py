@@ -83,6 +83,7 @@ def put(u: Unit, draft: Draft) -> Stored:
             digest=digest(draft.destination, draft.text),
             state=draft.state.value,
             tries=0,
+            may_be_visible=False,
             due_at_ms=u.now_ms,
             expires_at_ms=None if draft.life_ms is None else u.now_ms + draft.life_ms,
             reason="",
@@ -124,6 +125,7 @@ def read(c: sa.Connection, outbox: str) -> Stored:
             due_at_ms=row.due_at_ms,
             expires_at_ms=row.expires_at_ms,
             reason=row.reason,
+            may_be_visible=row.may_be_visible,
         ),
         receipt_id=row.receipt_id,
         receipt_url=row.receipt_url,
@@ -232,6 +234,7 @@ def _store(u: Unit, stored: Stored, item: OutboxItem) -> None:
         .values(
             state=item.state.value,
             tries=item.tries,
+            may_be_visible=item.may_be_visible,
             due_at_ms=item.due_at_ms,
             reason=item.reason,
             settled_at_ms=u.now_ms if item.state in machine.TERMINAL else None,

@@ -115,8 +115,7 @@ class Source(SQLModel, table=True):
 class Session(SQLModel, table=True):
     """A transcript's owner, and its place in the queue.
 
-    ``ready_at_ms`` is when it may run next, NULL when nothing is to be done. ``lease_epoch`` is
-    the fencing number: one higher with each acquisition.
+    ``ready_at_ms``: when it may run next, or NULL. ``lease_epoch``: one higher with each claim.
     """
 
     id: str = Field(primary_key=True)
@@ -285,6 +284,7 @@ class Outbox(SQLModel, table=True):
     digest: str
     state: str
     tries: int = 0
+    may_be_visible: bool = False  # a sender died while sending it
     due_at_ms: int = Field(sa_column=_big(null=False))
     expires_at_ms: int | None = Field(default=None, sa_column=_big())
     reason: str = ""

@@ -219,6 +219,20 @@ async def test_a_sender_that_dies_in_the_middle_makes_the_next_one_look_first(
     assert dying.seen[0].idempotency_key == post.seen[0].idempotency_key
 
 
+@pytest.mark.clause("B15.2", "B11.8")
+async def test_a_sender_that_is_started_again_takes_up_what_it_left(hub: StillHub) -> None:
+    await effects(hub, "a")
+    broken = Post(answers=[LookupError("a connector's fault")])
+    with pytest.raises(ExceptionGroup):
+        async with sending(hub, broken):
+            await settled(hub, "never")
+    assert await states(hub) == ["sending"]
+    post = Post()
+    async with sending(hub, post):
+        await settled(hub, "sent")
+    assert [e.tries for e in post.seen] == [1]
+
+
 @pytest.mark.clause("B15.2")
 async def test_a_provider_that_never_answers_leaves_an_unknown_and_holds_up_nobody(
     hub: StillHub,

@@ -14,11 +14,13 @@ from upright.core.outbox import (
     Abandoned,
     Claimed,
     Delivered,
+    Discarded,
     NotDelivered,
     OutboxEvent,
     OutboxItem,
     OutboxState,
     Refused,
+    TooLate,
     Uncertain,
     expired,
     step,
@@ -144,3 +146,17 @@ def test_an_effect_that_takes_its_sender_down_each_time_is_listed_unknown_in_the
     assert step(twice, Abandoned(), now_ms=0, backoff=backoff).state is OutboxState.UNKNOWN
     once = OutboxItem(state=OutboxState.SENDING, tries=1)
     assert step(once, Abandoned(), now_ms=0, backoff=backoff).state is OutboxState.PENDING
+
+
+@pytest.mark.clause("B15.2")
+@pytest.mark.parametrize("event", [TooLate(), Discarded()])
+def test_what_may_be_visible_from_a_dead_senders_try_never_counts_as_unsent(
+    event: TooLate | Discarded,
+) -> None:
+    taken_back = step(SENDING, Abandoned(), now_ms=0)
+    assert step(taken_back, event, now_ms=0).state is OutboxState.UNKNOWN
+    again = step(taken_back, Claimed(), now_ms=0)
+    assert step(again, Refused(), now_ms=0).state is OutboxState.UNKNOWN
+    later = step(again, NotDelivered(), now_ms=0)
+    assert step(later, event, now_ms=0).state is OutboxState.UNKNOWN
+    assert step(again, Delivered(), now_ms=0).state is OutboxState.SENT

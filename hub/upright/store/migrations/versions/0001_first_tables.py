@@ -157,6 +157,7 @@ def upgrade() -> None:
         sa.Column("digest", TEXT, nullable=False),
         sa.Column("state", TEXT, nullable=False),
         sa.Column("tries", sa.Integer(), nullable=False),
+        sa.Column("may_be_visible", sa.Boolean(), nullable=False),
         sa.Column("due_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("expires_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("reason", TEXT, nullable=False),
