@@ -63,7 +63,7 @@ class Taken:
 
 async def run(world: World) -> Report:
     """Measure us, then the peers, round after round."""
-    samples = world.pick(60, 4)
+    samples = world.pick(40, 4)
     taken: dict[str, list[tuple[float, float]]] = {}
     lacking: dict[str, str] = {}
     for _ in range(world.pick(3, 1)):

@@ -212,12 +212,11 @@ def _report(figures: dict[str, list[Figure]], socket: Figure, cuts: Table) -> Re
     )
     rows = []
     for what, row in figures.items():
-        unit = f"{what}, {row[0].unit.removeprefix('/') or 'rate'}"
-        more = "more" if row[0].unit in {"/s", "MiB/s"} else "less"
-        rows.append((f"{unit} ({more} is better)", *(ratio(row[0], one) for one in row[1:])))
+        more = "rate, more" if row[0].unit in {"/s", "MiB/s"} else "time, less"
+        rows.append((f"{what} ({more} is better)", *(ratio(row[0], one) for one in row[1:])))
     stream = figures["long stdout"][0]
     against = ratio(stream, socket)
-    rows.append(("long stdout over a bare socket (more is better)", against, "", "", ""))
+    rows.append(("long stdout over a bare socket (rate, more is better)", against, "", "", ""))
     ratios = Table(heading="P7 upright over the others", columns=("what", *columns[1:]), rows=rows)
     plots = [
         Plot(name=f"p7-{name}", heading=f"P7 {what}, commands a second", figures=figures[what])
