@@ -16,6 +16,7 @@ from fixtures.machine_bench import (
     events,
     never_met,
     pair,
+    pairs,
     play,
     rarely_met,
 )
@@ -96,5 +97,5 @@ def test_a_command_starts_once_and_its_bytes_and_its_end_are_true(
     connection: sa.Connection,
 ) -> None:
     met = play(Jobs, connection, examples=180, steps=60)
-    assert set(never_met(met, TRANSITIONS, "job")) <= AS_IT_IS
+    assert set(never_met(met, pairs("job", TRANSITIONS))) <= AS_IT_IS
     assert rarely_met(met, RACES) == {}

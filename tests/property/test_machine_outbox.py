@@ -21,6 +21,7 @@ from fixtures.machine_bench import (
     events,
     never_met,
     pair,
+    pairs,
     play,
     rarely_met,
 )
@@ -295,5 +296,5 @@ RACES: Final = (
 
 def test_an_effect_is_visible_once_or_is_listed_as_unknown(connection: sa.Connection) -> None:
     met = play(Outbox, connection, examples=100, steps=50)
-    assert never_met(met, TRANSITIONS, "outbox") == []
+    assert never_met(met, pairs("outbox", TRANSITIONS)) == []
     assert rarely_met(met, RACES) == {}

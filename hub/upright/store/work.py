@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from upright.api import Code
 from upright.core import work as machine
+from upright.core.errors import StaleError
 from upright.core.ids import SessionId, ThreadId, TriggerId, WorkId
 from upright.core.job import JobState
 from upright.core.mandate import Mandate, Trust
@@ -205,11 +206,12 @@ def move(u: Unit, item: WorkItem, event: WorkEvent, *, reason: str = "") -> Work
     Raises:
         IllegalMoveError: its state has no such move.
         InvalidError: evidence is missing.
+        StaleError: it has moved since it was read; nothing was done (B11.6).
     """
     step = machine.step(item, event, revision=item.revision, reason=reason)
     moved = step.item
     mine = sa.and_(WORK.c.id == item.id, WORK.c.revision == item.revision)
-    u.c.execute(
+    stored = u.c.execute(
         WORK.update()
         .where(mine)
         .values(
@@ -221,6 +223,8 @@ def move(u: Unit, item: WorkItem, event: WorkEvent, *, reason: str = "") -> Work
             changed_at_ms=u.now_ms,
         )
     )
+    if stored.rowcount != 1:
+        raise StaleError(item=item.id, seen=item.revision)
     for effect in step.effects:
         _perform(u, moved, effect)
     if moved.state is not item.state:
