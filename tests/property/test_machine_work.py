@@ -47,7 +47,7 @@ def chapter(
 THREADS_CHAPTER: Final = chapter(
     "Threads",
     [(CI, "wait thread", 1), (ANN, "", 0), (CAL, "wait timer", 1), (EVE, "wait thread", 1)],
-    ["wait thread", "wait timer", "complete", "complete", "complete"],
+    ["wait thread", "wait timer", "complete", "complete", "complete", "read"],
     works=10,
     hears=8,
     hears_again=2,
@@ -100,6 +100,7 @@ RACES: Final[Mapping[type[Work], Sequence[str]]] = {
         "wait.matched match",
         "wait.matched stale",
         "wait.expired",
+        "a trigger is read again",
     ),
     PEOPLE_CHAPTER: (
         "a reply after a stranger's text is held",
