@@ -63,6 +63,18 @@ def is_same_user(connection: socket.socket) -> bool:
     return int(user) == os.getuid()
 
 
+def _environment_of(pid: int) -> bytes:
+    """Return a process's environment; nothing of one that is not ours to look at.
+
+    A shim always is: it has this user, and lives in the daemon's own namespaces. What lies outside
+    them (the parents of a container) is not, and what hides itself still has its shim above it.
+    """
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except PermissionError:
+        return b""
+
+
 def is_from_a_command(connection: socket.socket, inherited: str) -> bool:
     """Say whether the other end descends from a command: that must not answer for its owner.
 
@@ -77,10 +89,10 @@ def is_from_a_command(connection: socket.socket, inherited: str) -> bool:
         if pid <= 1:
             return False
         try:
-            environment = Path(f"/proc/{pid}/environ").read_bytes()
+            environment = _environment_of(pid)
             status = Path(f"/proc/{pid}/stat").read_bytes()
         except OSError:
-            return True  # gone already, or not ours to look at: no owner at a terminal is that
+            return True  # gone already: no owner at a terminal is that
         marks = {word for word in environment.split(b"\0") if word.startswith(_MARK)}
         if marks - {_MARK + inherited.encode()}:
             return True
