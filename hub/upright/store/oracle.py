@@ -124,7 +124,4 @@ def unheard(c: sa.Connection) -> list[Stalled]:
     A blocked item's session is not among them: what comes for it waits for the person's answer.
     """
     missing = "something in its inbox wakes it, and it is not in the queue"
-    return [
-        Stalled(id=row.id, state=row.kind, missing=missing)
-        for row in c.execute(_UNHEARD)
-    ]
+    return [Stalled(id=row.id, state=row.kind, missing=missing) for row in c.execute(_UNHEARD)]
