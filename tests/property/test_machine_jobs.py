@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+import pytest
 import sqlalchemy as sa
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
 from fixtures.machine_bench import (
+    PARTS,
     Event,
     Fault,
     Happenings,
@@ -93,9 +95,10 @@ AS_IT_IS: Final = {
 }
 
 
+@pytest.mark.parametrize("part", PARTS)
 def test_a_command_starts_once_and_its_bytes_and_its_end_are_true(
-    connection: sa.Connection,
+    connection: sa.Connection, part: int
 ) -> None:
-    met = play(Jobs, connection, examples=180, steps=60)
+    met = play(Jobs, connection, part=part, examples=90, steps=60)
     assert set(never_met(met, pairs("job", TRANSITIONS))) <= AS_IT_IS
     assert rarely_met(met, RACES) == {}
