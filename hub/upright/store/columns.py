@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Integer, String
+from sqlalchemy import BigInteger, Column, Index, Integer, String, text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
@@ -12,6 +12,24 @@ from sqlalchemy.types import TypeEngine
 SERIAL: Final = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts INTEGER keys only
 TEXT: Final = String().with_variant(String(collation="C"), "postgresql")
 """Sorted by bytes on both: ids are looked up by ranges of their first letters."""
+
+
+def serial() -> Column[int]:
+    """Return a key that counts up."""
+    return Column(SERIAL, primary_key=True, autoincrement=True)
+
+
+def big(*, null: bool = True, index: bool = False) -> Column[int]:
+    """Return a column of 64 bits: a time, a size."""
+    return Column(BigInteger, nullable=null, index=index)
+
+
+def live_index(name: str, only: str, *columns: str) -> Index:
+    """Return an index of those rows alone that *only*, a condition in SQL, holds for.
+
+    What has ended is not in it, so that the cost of a look does not grow with the past.
+    """
+    return Index(name, *columns, sqlite_where=text(only), postgresql_where=text(only))
 
 
 class OwnXact(FunctionElement[int]):

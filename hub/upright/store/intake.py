@@ -171,6 +171,8 @@ def _insert(u: Unit, source: str, trigger: Trigger, fate: _Fate) -> StoredTrigge
             "id": payload,
             "media_type": trigger.raw_type,
             "body": trigger.raw,
+            "size": len(trigger.raw),
+            "spilled": "",
             "created_at_ms": u.now_ms,
         },
     )
@@ -185,6 +187,8 @@ def _insert(u: Unit, source: str, trigger: Trigger, fate: _Fate) -> StoredTrigge
             "thread_id": thread,
             "actor_kind": who.actor.kind.value,
             "actor_id": who.actor.id,
+            "person": "",
+            "urgent": False,
             "trust": int(who.trust),
             "body_json": codec.dump_trigger(trigger),
             "payload_id": payload,
@@ -214,7 +218,12 @@ def _insert(u: Unit, source: str, trigger: Trigger, fate: _Fate) -> StoredTrigge
 def _deliver(u: Unit, stored: StoredTrigger, delivery: routing.Delivery) -> None:
     u.c.execute(
         _ADD_DELIVERY,
-        {"session_id": delivery.session, "trigger_id": stored.id, "wake": delivery.wake},
+        {
+            "session_id": delivery.session,
+            "trigger_id": stored.id,
+            "wake": delivery.wake,
+            "strategy": "queue",
+        },
     )
     if not delivery.wake:
         return
@@ -340,7 +349,8 @@ def fall_back(u: Unit, session: str) -> list[SessionId]:
     if router is None or not tail:
         return []
     for one in tail:
-        u.c.execute(DELIVERY.insert().values(session_id=router, trigger_id=one, wake=True))
+        row = {"session_id": router, "trigger_id": one, "wake": True, "strategy": "queue"}
+        u.c.execute(_ADD_DELIVERY, row)
     sessions.wake(u, router)
     return [router]
 

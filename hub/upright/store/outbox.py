@@ -62,6 +62,11 @@ def digest(destination: Destination, text: str) -> str:
     return hashlib.sha256(exact.encode()).hexdigest()
 
 
+def lane(destination: Destination) -> str:
+    """Return what keeps its order: one destination of one source."""
+    return hashlib.sha256(codec.DESTINATION.dump(destination).encode()).hexdigest()[:16]
+
+
 def put(u: Unit, draft: Draft) -> Stored:
     """Store an effect; the same key again gives the first one back."""
     same = sa.select(OUTBOX.c.id).where(OUTBOX.c.idempotency_key == draft.idempotency_key)
@@ -78,6 +83,7 @@ def put(u: Unit, draft: Draft) -> Stored:
             effect_class=draft.effect_class.value,
             source=draft.destination.source,
             destination_json=codec.DESTINATION.dump(draft.destination),
+            lane=lane(draft.destination),
             text=draft.text,
             idempotency_key=draft.idempotency_key,
             digest=digest(draft.destination, draft.text),

@@ -9,15 +9,8 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, Table, UniqueConstraint
 from sqlmodel import AutoString, Field, SQLModel
 
-from upright.store.columns import SERIAL, TEXT, OwnXact
-
-
-def _serial() -> Column[int]:
-    return Column(SERIAL, primary_key=True, autoincrement=True)
-
-
-def _big(*, null: bool = True, index: bool = False) -> Column[int]:
-    return Column(BigInteger, nullable=null, index=index)
+from upright.store import tables_world
+from upright.store.columns import TEXT, big, live_index, serial
 
 
 class Meta(SQLModel, table=True):
@@ -34,7 +27,7 @@ class Thread(SQLModel, table=True):
     id: str = Field(primary_key=True)
     source: str
     title: str = ""
-    created_at_ms: int = Field(sa_column=_big(null=False))
+    created_at_ms: int = Field(sa_column=big(null=False))
 
 
 class ThreadKey(SQLModel, table=True):
@@ -54,35 +47,43 @@ class ThreadLink(SQLModel, table=True):
 
 
 class Payload(SQLModel, table=True):
-    """The raw bytes of a trigger."""
+    """The raw bytes of a trigger: here, or in the file that ``spilled`` names."""
 
     id: str = Field(primary_key=True)
     media_type: str
     body: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
-    created_at_ms: int = Field(sa_column=_big(null=False))
+    size: int = 0
+    spilled: str = ""  # SHA-256 of the bytes, in hexadecimal
+    created_at_ms: int = Field(sa_column=big(null=False))
+    pruned_at_ms: int | None = Field(default=None, sa_column=big())
+    __table_args__ = (live_index("ix_payload_age", "pruned_at_ms IS NULL", "created_at_ms"),)
 
 
 class TriggerRow(SQLModel, table=True):
     """One immutable event, with the gate's verdict and its one disposition."""
 
     __tablename__ = "trigger"
-    seq: int | None = Field(default=None, sa_column=_serial())
+    seq: int | None = Field(default=None, sa_column=serial())
     id: str = Field(unique=True)
     source: str
     kind: str
     thread_id: str = Field(index=True)
     actor_kind: str
     actor_id: str
+    person: str = ""  # by the identity map: one person's ids over all sources (B6.11)
     trust: int
+    edits_id: str | None = Field(default=None, index=True)  # the trigger that it changes (B1.4)
+    urgent: bool = False  # by a rule, never by the text
     body_json: str
     payload_id: str
-    occurred_at_ms: int | None = Field(default=None, sa_column=_big())
-    received_at_ms: int = Field(sa_column=_big(null=False))
+    occurred_at_ms: int | None = Field(default=None, sa_column=big())
+    received_at_ms: int = Field(sa_column=big(null=False))
     verdict: str
     rule: str
     rules_version: str
     disposition: str
     reason: str
+    __table_args__ = (live_index("ix_trigger_person", "person <> ''", "person", "seq"),)
 
 
 class Dedupe(SQLModel, table=True):
@@ -107,8 +108,20 @@ class Source(SQLModel, table=True):
     kind: str
     state: str
     reason: str = ""
-    changed_at_ms: int = Field(sa_column=_big(null=False))
-    heard_at_ms: int | None = Field(default=None, sa_column=_big())
+    changed_at_ms: int = Field(sa_column=big(null=False))
+    heard_at_ms: int | None = Field(default=None, sa_column=big())
+    reconciled_at_ms: int | None = Field(default=None, sa_column=big())
+
+
+class RulesRow(SQLModel, table=True):
+    """A version of the gate's rules, as TOML; the newest ``seq`` is in force (B3.4)."""
+
+    __tablename__ = "rules"
+    seq: int | None = Field(default=None, sa_column=serial())
+    version: str
+    text: str
+    by: str
+    at_ms: int = Field(sa_column=big(null=False))
 
 
 # ------------------------------------------------------------------ sessions
@@ -116,6 +129,7 @@ class Session(SQLModel, table=True):
     """A transcript's owner, and its place in the queue.
 
     ``ready_at_ms``: when it may run next, or NULL. ``lease_epoch``: one higher with each claim.
+    ``fold_opened_ms`` and ``fold_due_ms``: the quiet window that is open (B2.5), or NULL.
     """
 
     id: str = Field(primary_key=True)
@@ -124,15 +138,20 @@ class Session(SQLModel, table=True):
     work_id: str | None = Field(default=None, index=True)
     generation: int = 0
     taint: int
-    ready_at_ms: int | None = Field(default=None, sa_column=_big())
+    ready_at_ms: int | None = Field(default=None, sa_column=big())
+    fold_opened_ms: int | None = Field(default=None, sa_column=big())
+    fold_due_ms: int | None = Field(default=None, sa_column=big())
     lease_epoch: int = 0
-    lease_until_ms: int | None = Field(default=None, sa_column=_big())
+    lease_until_ms: int | None = Field(default=None, sa_column=big())
     failures: int = 0
     nudges: int = 0
     steps: int = 0
-    ended_at_ms: int | None = Field(default=None, sa_column=_big())
-    created_at_ms: int = Field(sa_column=_big(null=False))
-    __table_args__ = (Index("ix_session_ready", "ready_at_ms", "lease_until_ms"),)
+    ended_at_ms: int | None = Field(default=None, sa_column=big())
+    pruned_at_ms: int | None = Field(default=None, sa_column=big())
+    created_at_ms: int = Field(sa_column=big(null=False))
+    __table_args__ = (
+        live_index("ix_session_ready", "ready_at_ms IS NOT NULL", "ready_at_ms", "lease_until_ms"),
+    )
 
 
 class Subscription(SQLModel, table=True):
@@ -140,21 +159,31 @@ class Subscription(SQLModel, table=True):
 
     session_id: str = Field(primary_key=True)
     thread_id: str = Field(primary_key=True, index=True)
-    created_at_ms: int = Field(sa_column=_big(null=False))
+    created_at_ms: int = Field(sa_column=big(null=False))
 
 
 class Delivery(SQLModel, table=True):
     """One trigger in one session's inbox; ``taken_n`` is the entry that took it."""
 
-    id: int | None = Field(default=None, sa_column=_serial())
+    id: int | None = Field(default=None, sa_column=serial())
     session_id: str
     trigger_id: str = Field(index=True)
     wake: bool
+    strategy: str = "queue"  # what the turn was told to do with it (B9)
     taken_n: int | None = None
     __table_args__ = (
         UniqueConstraint("session_id", "trigger_id"),
-        Index("ix_delivery_inbox", "session_id", "taken_n"),
+        live_index("ix_delivery_inbox", "taken_n IS NULL", "session_id", "wake"),
     )
+
+
+class Handback(SQLModel, table=True):
+    """A worker gave a trigger back; the router is not offered that worker for it again (B6.5)."""
+
+    trigger_id: str = Field(primary_key=True)
+    session_id: str = Field(primary_key=True)
+    reason: str
+    at_ms: int = Field(sa_column=big(null=False))
 
 
 class Entry(SQLModel, table=True):
@@ -167,7 +196,7 @@ class Entry(SQLModel, table=True):
     message_json: str
     digest: str = ""  # of a tool's result, ids and times left out
     ends_turn: bool = False  # the tool says that the model has nothing to add
-    at_ms: int = Field(sa_column=_big(null=False))
+    at_ms: int = Field(sa_column=big(null=False))
 
 
 class Turn(SQLModel, table=True):
@@ -176,8 +205,8 @@ class Turn(SQLModel, table=True):
     id: str = Field(primary_key=True)
     session_id: str = Field(index=True)
     epoch: int
-    started_at_ms: int = Field(sa_column=_big(null=False))
-    ended_at_ms: int | None = Field(default=None, sa_column=_big())
+    started_at_ms: int = Field(sa_column=big(null=False))
+    ended_at_ms: int | None = Field(default=None, sa_column=big())
     ending: str = ""
     steps: int = 0
 
@@ -201,8 +230,16 @@ class Work(SQLModel, table=True):
     destination_json: str = "null"
     code_json: str = "null"
     reason: str = ""
-    created_at_ms: int = Field(sa_column=_big(null=False))
-    changed_at_ms: int = Field(sa_column=_big(null=False))
+    created_at_ms: int = Field(sa_column=big(null=False))
+    changed_at_ms: int = Field(sa_column=big(null=False))
+
+
+class Relation(SQLModel, table=True):
+    """``work_id`` is this of ``other_id``: child_of, follows, duplicates, blocks (B11.12)."""
+
+    work_id: str = Field(primary_key=True)
+    kind: str = Field(primary_key=True)
+    other_id: str = Field(primary_key=True, index=True)
 
 
 class WaitRow(SQLModel, table=True):
@@ -216,13 +253,13 @@ class WaitRow(SQLModel, table=True):
     ref: str
     why: str
     look_first: str
-    created_at_ms: int = Field(sa_column=_big(null=False))
-    deadline_ms: int = Field(sa_column=_big(null=False))
+    created_at_ms: int = Field(sa_column=big(null=False))
+    deadline_ms: int = Field(sa_column=big(null=False))
     on_deadline: str
     state: str
     __table_args__ = (
-        Index("ix_wait_due", "state", "deadline_ms"),
-        Index("ix_wait_source", "state", "kind", "ref"),
+        live_index("ix_wait_due", "state = 'open'", "deadline_ms"),
+        live_index("ix_wait_source", "state = 'open'", "kind", "ref"),
     )
 
 
@@ -242,21 +279,39 @@ class Job(SQLModel, table=True):
     background: bool = False
     epoch: int
     outcome: str = ""
-    code: int | None = Field(default=None, sa_column=_big())  # of Windows: unsigned, 32 bits
+    code: int | None = Field(default=None, sa_column=big())  # of Windows: unsigned, 32 bits
     started: str = "no"
     detail_json: str = "{}"
     sent: bool = False
     settled: bool = False  # its device was told that the final is stored
     reported: bool = False  # the tool message holds the end, so no trigger is needed for it
-    stdout_bytes: int = Field(default=0, sa_column=_big(null=False))
-    stderr_bytes: int = Field(default=0, sa_column=_big(null=False))
-    created_at_ms: int = Field(sa_column=_big(null=False))
-    started_at_ms: int | None = Field(default=None, sa_column=_big())
-    ended_at_ms: int | None = Field(default=None, sa_column=_big())
+    stdout_bytes: int = Field(default=0, sa_column=big(null=False))
+    stderr_bytes: int = Field(default=0, sa_column=big(null=False))
+    created_at_ms: int = Field(sa_column=big(null=False))
+    started_at_ms: int | None = Field(default=None, sa_column=big())
+    ended_at_ms: int | None = Field(default=None, sa_column=big())
+    pruned_at_ms: int | None = Field(default=None, sa_column=big())
     __table_args__ = (
         UniqueConstraint("session_id", "call_id"),
         Index("ix_job_device", "device_id", "settled"),
     )
+
+
+class WatchRow(SQLModel, table=True):
+    """A job is watched: matching output, or the time, becomes a trigger of its session (B10.5)."""
+
+    __tablename__ = "watch"
+    id: str = Field(primary_key=True)
+    job_id: str = Field(index=True)
+    session_id: str
+    pattern: str = ""  # of one line; empty: by the time alone
+    every_ms: int | None = Field(default=None, sa_column=big())
+    next_ms: int | None = Field(default=None, sa_column=big())
+    stdout_seen: int = Field(default=0, sa_column=big(null=False))
+    stderr_seen: int = Field(default=0, sa_column=big(null=False))
+    fired: int = 0
+    ended: bool = False
+    __table_args__ = (live_index("ix_watch_due", "next_ms IS NOT NULL", "next_ms"),)
 
 
 class Output(SQLModel, table=True):
@@ -268,109 +323,7 @@ class Output(SQLModel, table=True):
     data: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
 
 
-# ------------------------------------------------------------------ outward, people, devices
-class Outbox(SQLModel, table=True):
-    """One outward effect."""
-
-    id: str = Field(primary_key=True)
-    session_id: str
-    work_id: str | None = Field(default=None, index=True)
-    trigger_id: str | None = Field(default=None, index=True)
-    effect_class: str
-    source: str
-    destination_json: str
-    text: str
-    idempotency_key: str = Field(unique=True)
-    digest: str
-    state: str
-    tries: int = 0
-    may_be_visible: bool = False  # a sender died while sending it
-    due_at_ms: int = Field(sa_column=_big(null=False))
-    expires_at_ms: int | None = Field(default=None, sa_column=_big())
-    reason: str = ""
-    receipt_id: str = Field(default="", index=True)
-    receipt_url: str = ""
-    created_at_ms: int = Field(sa_column=_big(null=False))
-    settled_at_ms: int | None = Field(default=None, sa_column=_big())
-    __table_args__ = (Index("ix_outbox_due", "state", "due_at_ms"),)
-
-
-class Request(SQLModel, table=True):
-    """A pairing, an approval or a question: something only a person can answer."""
-
-    id: str = Field(primary_key=True)
-    kind: str
-    state: str
-    work_id: str | None = Field(default=None, index=True)
-    session_id: str | None = None
-    outbox_id: str | None = None
-    prompt: str
-    subject_json: str = "{}"
-    digest: str = ""
-    answer: str = ""
-    answered_by: str = ""
-    created_at_ms: int = Field(sa_column=_big(null=False))
-    expires_at_ms: int = Field(sa_column=_big(null=False))
-    __table_args__ = (Index("ix_request_due", "state", "expires_at_ms"),)
-
-
-class Device(SQLModel, table=True):
-    """A paired machine, pinned by its key."""
-
-    id: str = Field(primary_key=True)
-    name: str
-    public_key: bytes = Field(sa_column=Column(LargeBinary, nullable=False, unique=True))
-    state: str
-    caps_json: str
-    facts_json: str
-    approved_at_ms: int = Field(sa_column=_big(null=False))
-    seen_at_ms: int | None = Field(default=None, sa_column=_big())
-
-
-class Workspace(SQLModel, table=True):
-    """A root that a device announced, with the git remotes that bind repositories to it."""
-
-    device_id: str = Field(primary_key=True)
-    path: str = Field(primary_key=True)
-    remotes_json: str
-    label: str = ""
-
-
-# ------------------------------------------------------------------ what happened
-class Ledger(SQLModel, table=True):
-    """What one model call, job or delivery cost."""
-
-    seq: int | None = Field(default=None, sa_column=_serial())
-    at_ms: int = Field(sa_column=_big(null=False))
-    kind: str
-    session_id: str = Field(index=True)
-    work_id: str | None = Field(default=None, index=True)
-    turn_id: str = Field(default="", index=True)
-    model: str = ""
-    tokens_input: int = 0
-    tokens_cached: int = 0
-    tokens_output: int = 0
-    usd_micros: int | None = Field(default=None, sa_column=_big())
-    seconds: float = 0.0
-
-
-class Event(SQLModel, table=True):
-    """One step on a trigger's way, by the name of its stop (A3): what ``upright why`` prints."""
-
-    seq: int | None = Field(default=None, sa_column=_serial())
-    xact: int = Field(default=0, sa_column=Column(BigInteger, nullable=False, default=OwnXact()))
-    at_ms: int = Field(sa_column=_big(null=False))
-    stop: str
-    trigger_id: str | None = Field(default=None, index=True)
-    session_id: str | None = Field(default=None, index=True)
-    work_id: str | None = Field(default=None, index=True)
-    turn_id: str | None = Field(default=None, index=True)
-    job_id: str | None = Field(default=None, index=True)
-    outbox_id: str | None = Field(default=None, index=True)
-    data_json: str = "{}"
-
-
-_TABLES = SQLModel.metadata.tables
+_TABLES = tables_world.METADATA.tables
 for _column in (column for table in _TABLES.values() for column in table.c):
     if isinstance(_column.type, AutoString):
         _column.type = TEXT
@@ -383,17 +336,23 @@ TRIGGER: Table = _TABLES["trigger"]
 DEDUPE: Table = _TABLES["dedupe"]
 CURSOR: Table = _TABLES["cursor"]
 SOURCE: Table = _TABLES["source"]
+RULES: Table = _TABLES["rules"]
 SESSION: Table = _TABLES["session"]
 SUBSCRIPTION: Table = _TABLES["subscription"]
 DELIVERY: Table = _TABLES["delivery"]
+HANDBACK: Table = _TABLES["handback"]
 ENTRY: Table = _TABLES["entry"]
 TURN: Table = _TABLES["turn"]
 WORK: Table = _TABLES["work"]
 WAIT: Table = _TABLES["wait"]
+RELATION: Table = _TABLES["relation"]
 JOB: Table = _TABLES["job"]
+WATCH: Table = _TABLES["watch"]
 OUTPUT: Table = _TABLES["output"]
 OUTBOX: Table = _TABLES["outbox"]
 REQUEST: Table = _TABLES["request"]
+PERSON: Table = _TABLES["person"]
+PERSON_ID: Table = _TABLES["person_id"]
 DEVICE: Table = _TABLES["device"]
 WORKSPACE: Table = _TABLES["workspace"]
 LEDGER: Table = _TABLES["ledger"]

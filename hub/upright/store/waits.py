@@ -18,14 +18,14 @@ from upright.store.unit import Unit
 _OF_WORK: Final = (
     sa.select(WAIT).where(WAIT.c.work_id == sa.bindparam("work")).order_by(WAIT.c.generation)
 )
-_OPEN: Final = _OF_WORK.where(WAIT.c.state == WaitState.OPEN.value)
+IS_OPEN: Final = WAIT.c.state == sa.literal_column("'open'")
+"""Written out, not bound: only so does SQLite take the index of the open ones."""
+_OPEN: Final = _OF_WORK.where(IS_OPEN)
 _ADD: Final = WAIT.insert()
 _MOVE: Final = (
     WAIT.update().where(WAIT.c.id == sa.bindparam("wait")).values(state=sa.bindparam("to"))
 )
-_EARLIEST: Final = sa.select(sa.func.min(WAIT.c.deadline_ms)).where(
-    WAIT.c.state == WaitState.OPEN.value
-)
+_EARLIEST: Final = sa.select(sa.func.min(WAIT.c.deadline_ms)).where(IS_OPEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ def cancel(
 
 def due(c: sa.Connection, now_ms: int, limit: int) -> list[Wait]:
     """Read open waits whose deadline has passed, the oldest deadline first."""
-    late = sa.select(WAIT).where(WAIT.c.state == WaitState.OPEN.value, WAIT.c.deadline_ms <= now_ms)
+    late = sa.select(WAIT).where(IS_OPEN, WAIT.c.deadline_ms <= now_ms)
     return [_read(row) for row in c.execute(late.order_by(WAIT.c.deadline_ms).limit(limit))]
 
 
@@ -127,9 +127,7 @@ def expire(c: sa.Connection, wait: Wait) -> None:
 
 def works_waiting(c: sa.Connection, kind: WaitKind, ref: str) -> list[WorkId]:
     """Find the items with an open wait of this source."""
-    found = sa.select(WAIT.c.work_id).where(
-        WAIT.c.state == WaitState.OPEN.value, WAIT.c.kind == kind.value, WAIT.c.ref == ref
-    )
+    found = sa.select(WAIT.c.work_id).where(IS_OPEN, WAIT.c.kind == kind.value, WAIT.c.ref == ref)
     return [WorkId(work) for work in c.scalars(found.distinct())]
 
 

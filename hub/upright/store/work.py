@@ -160,7 +160,8 @@ def _hand_over(u: Unit, trigger: StoredTrigger, session: str, router: str) -> No
     mine = sa.and_(DELIVERY.c.session_id == router, DELIVERY.c.trigger_id.in_(since))
     came = u.c.scalars(sa.select(DELIVERY.c.trigger_id).where(mine).order_by(DELIVERY.c.id))
     for trigger_id in dict.fromkeys([trigger.id, *came]):
-        u.c.execute(DELIVERY.insert().values(session_id=session, trigger_id=trigger_id, wake=True))
+        row = {"session_id": session, "trigger_id": trigger_id, "wake": True, "strategy": "queue"}
+        u.c.execute(DELIVERY.insert(), row)
     u.c.execute(DELIVERY.delete().where(mine, DELIVERY.c.taken_n.is_(None)))
     sessions.wake(u, session)
 

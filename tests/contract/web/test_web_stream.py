@@ -9,7 +9,7 @@ from aiohttp import ClientResponse
 
 from fixtures.store_rows import put
 from fixtures.web_hub import AUTH, Behind, Client, serving
-from upright.store import tables
+from upright.store import tables_world
 
 
 async def next_event(response: ClientResponse) -> dict[str, str]:
@@ -25,7 +25,7 @@ async def next_event(response: ClientResponse) -> dict[str, str]:
 
 
 async def happen(behind: Behind, stop: str) -> None:
-    await behind.store.write(lambda c: put(c, tables.Event(at_ms=1, stop=stop)))
+    await behind.store.write(lambda c: put(c, tables_world.Event(at_ms=1, stop=stop)))
     behind.bell.ring()
 
 
@@ -50,7 +50,7 @@ async def test_without_a_number_only_what_is_new_comes(client: Client) -> None:
 
 async def test_what_was_committed_without_a_ring_is_found_by_looking(client: Client) -> None:
     async with client.session.get(f"{client.url}/v1/events?after=9", headers=AUTH) as response:
-        await client.behind.store.write(lambda c: put(c, tables.Event(at_ms=1, stop="x.y")))
+        await client.behind.store.write(lambda c: put(c, tables_world.Event(at_ms=1, stop="x.y")))
         assert (await next_event(response))["event"] == "x.y"
 
 

@@ -18,7 +18,7 @@ from fixtures.web_hub import TOKEN
 from upright.cli import client
 from upright.cli.client import Hub, UnreachableError
 from upright.core.transcript import Message, Role
-from upright.store import tables
+from upright.store import tables_world
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def test_the_inbox_is_watched(served: Served) -> None:
     with running("inbox", "--watch", "--limit", "1") as rows:
         assert next(rows)["id"] == "tr_green"
         new = trigger("tr_new", kind="ci.failed", title="New", at_ms=500, disposition="woke")
-        event = tables.Event(at_ms=500, stop="intake.accepted", trigger_id="tr_new")
+        event = tables_world.Event(at_ms=500, stop="intake.accepted", trigger_id="tr_new")
         served.call(happen(served, new, event))
         row = next(rows)
         assert (row["id"], row["title"], row["thread_title"]) == ("tr_new", "New", "Pull request 7")
@@ -50,7 +50,7 @@ def test_a_transcript_is_followed(served: Served) -> None:
     with running("session", "tail", "-f", "se_fix", "--entries", "1") as entries:
         assert next(entries)["n"] == 3
         said = entry("se_fix", 4, "tu_fix", Message(role=Role.ASSISTANT, text="done"))
-        event = tables.Event(at_ms=500, stop="store.committed", session_id="se_fix")
+        event = tables_world.Event(at_ms=500, stop="store.committed", session_id="se_fix")
         served.call(happen(served, said, event))
         assert next(entries)["message"]["text"] == "done"
 

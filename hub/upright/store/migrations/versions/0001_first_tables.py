@@ -34,11 +34,19 @@ def upgrade() -> None:
         sa.Column("session_id", TEXT, nullable=False),
         sa.Column("trigger_id", TEXT, nullable=False),
         sa.Column("wake", sa.Boolean(), nullable=False),
+        sa.Column("strategy", TEXT, nullable=False),
         sa.Column("taken_n", sa.Integer(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("session_id", "trigger_id"),
     )
-    op.create_index("ix_delivery_inbox", "delivery", ["session_id", "taken_n"], unique=False)
+    op.create_index(
+        "ix_delivery_inbox",
+        "delivery",
+        ["session_id", "wake"],
+        unique=False,
+        sqlite_where=sa.text("taken_n IS NULL"),
+        postgresql_where=sa.text("taken_n IS NULL"),
+    )
     op.create_index(op.f("ix_delivery_trigger_id"), "delivery", ["trigger_id"], unique=False)
     op.create_table(
         "device",
@@ -80,12 +88,62 @@ def upgrade() -> None:
         sa.Column("data_json", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("seq"),
     )
-    op.create_index(op.f("ix_event_job_id"), "event", ["job_id"], unique=False)
-    op.create_index(op.f("ix_event_outbox_id"), "event", ["outbox_id"], unique=False)
-    op.create_index(op.f("ix_event_session_id"), "event", ["session_id"], unique=False)
-    op.create_index(op.f("ix_event_trigger_id"), "event", ["trigger_id"], unique=False)
-    op.create_index(op.f("ix_event_turn_id"), "event", ["turn_id"], unique=False)
-    op.create_index(op.f("ix_event_work_id"), "event", ["work_id"], unique=False)
+    op.create_index(
+        "ix_event_job_id",
+        "event",
+        ["job_id"],
+        unique=False,
+        sqlite_where=sa.text("job_id IS NOT NULL"),
+        postgresql_where=sa.text("job_id IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_event_outbox_id",
+        "event",
+        ["outbox_id"],
+        unique=False,
+        sqlite_where=sa.text("outbox_id IS NOT NULL"),
+        postgresql_where=sa.text("outbox_id IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_event_session_id",
+        "event",
+        ["session_id"],
+        unique=False,
+        sqlite_where=sa.text("session_id IS NOT NULL"),
+        postgresql_where=sa.text("session_id IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_event_trigger_id",
+        "event",
+        ["trigger_id"],
+        unique=False,
+        sqlite_where=sa.text("trigger_id IS NOT NULL"),
+        postgresql_where=sa.text("trigger_id IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_event_turn_id",
+        "event",
+        ["turn_id"],
+        unique=False,
+        sqlite_where=sa.text("turn_id IS NOT NULL"),
+        postgresql_where=sa.text("turn_id IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_event_work_id",
+        "event",
+        ["work_id"],
+        unique=False,
+        sqlite_where=sa.text("work_id IS NOT NULL"),
+        postgresql_where=sa.text("work_id IS NOT NULL"),
+    )
+    op.create_table(
+        "handback",
+        sa.Column("trigger_id", TEXT, nullable=False),
+        sa.Column("session_id", TEXT, nullable=False),
+        sa.Column("reason", TEXT, nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("trigger_id", "session_id"),
+    )
     op.create_table(
         "job",
         sa.Column("id", TEXT, nullable=False),
@@ -112,6 +170,7 @@ def upgrade() -> None:
         sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("started_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("ended_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("pruned_at_ms", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("session_id", "call_id"),
     )
@@ -152,6 +211,7 @@ def upgrade() -> None:
         sa.Column("effect_class", TEXT, nullable=False),
         sa.Column("source", TEXT, nullable=False),
         sa.Column("destination_json", TEXT, nullable=False),
+        sa.Column("lane", TEXT, nullable=False),
         sa.Column("text", TEXT, nullable=False),
         sa.Column("idempotency_key", TEXT, nullable=False),
         sa.Column("digest", TEXT, nullable=False),
@@ -169,6 +229,14 @@ def upgrade() -> None:
         sa.UniqueConstraint("idempotency_key"),
     )
     op.create_index("ix_outbox_due", "outbox", ["state", "due_at_ms"], unique=False)
+    op.create_index(
+        "ix_outbox_lane",
+        "outbox",
+        ["lane", "id"],
+        unique=False,
+        sqlite_where=sa.text("settled_at_ms IS NULL"),
+        postgresql_where=sa.text("settled_at_ms IS NULL"),
+    )
     op.create_index(op.f("ix_outbox_receipt_id"), "outbox", ["receipt_id"], unique=False)
     op.create_index(op.f("ix_outbox_trigger_id"), "outbox", ["trigger_id"], unique=False)
     op.create_index(op.f("ix_outbox_work_id"), "outbox", ["work_id"], unique=False)
@@ -185,9 +253,42 @@ def upgrade() -> None:
         sa.Column("id", TEXT, nullable=False),
         sa.Column("media_type", TEXT, nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
+        sa.Column("size", sa.Integer(), nullable=False),
+        sa.Column("spilled", TEXT, nullable=False),
         sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("pruned_at_ms", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
     )
+    op.create_index(
+        "ix_payload_age",
+        "payload",
+        ["created_at_ms"],
+        unique=False,
+        sqlite_where=sa.text("pruned_at_ms IS NULL"),
+        postgresql_where=sa.text("pruned_at_ms IS NULL"),
+    )
+    op.create_table(
+        "person",
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("added_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name"),
+    )
+    op.create_table(
+        "person_id",
+        sa.Column("key", TEXT, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("key"),
+    )
+    op.create_index(op.f("ix_person_id_name"), "person_id", ["name"], unique=False)
+    op.create_table(
+        "relation",
+        sa.Column("work_id", TEXT, nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("other_id", TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("work_id", "kind", "other_id"),
+    )
+    op.create_index(op.f("ix_relation_other_id"), "relation", ["other_id"], unique=False)
     op.create_table(
         "request",
         sa.Column("id", TEXT, nullable=False),
@@ -208,6 +309,15 @@ def upgrade() -> None:
     op.create_index("ix_request_due", "request", ["state", "expires_at_ms"], unique=False)
     op.create_index(op.f("ix_request_work_id"), "request", ["work_id"], unique=False)
     op.create_table(
+        "rules",
+        sa.Column("seq", SERIAL, autoincrement=True, nullable=False),
+        sa.Column("version", TEXT, nullable=False),
+        sa.Column("text", TEXT, nullable=False),
+        sa.Column("by", TEXT, nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("seq"),
+    )
+    op.create_table(
         "session",
         sa.Column("id", TEXT, nullable=False),
         sa.Column("kind", TEXT, nullable=False),
@@ -216,16 +326,26 @@ def upgrade() -> None:
         sa.Column("generation", sa.Integer(), nullable=False),
         sa.Column("taint", sa.Integer(), nullable=False),
         sa.Column("ready_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("fold_opened_ms", sa.BigInteger(), nullable=True),
+        sa.Column("fold_due_ms", sa.BigInteger(), nullable=True),
         sa.Column("lease_epoch", sa.Integer(), nullable=False),
         sa.Column("lease_until_ms", sa.BigInteger(), nullable=True),
         sa.Column("failures", sa.Integer(), nullable=False),
         sa.Column("nudges", sa.Integer(), nullable=False),
         sa.Column("steps", sa.Integer(), nullable=False),
         sa.Column("ended_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("pruned_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("ix_session_ready", "session", ["ready_at_ms", "lease_until_ms"], unique=False)
+    op.create_index(
+        "ix_session_ready",
+        "session",
+        ["ready_at_ms", "lease_until_ms"],
+        unique=False,
+        sqlite_where=sa.text("ready_at_ms IS NOT NULL"),
+        postgresql_where=sa.text("ready_at_ms IS NOT NULL"),
+    )
     op.create_index(op.f("ix_session_work_id"), "session", ["work_id"], unique=False)
     op.create_table(
         "source",
@@ -235,6 +355,7 @@ def upgrade() -> None:
         sa.Column("reason", TEXT, nullable=False),
         sa.Column("changed_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("heard_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("reconciled_at_ms", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("name"),
     )
     op.create_table(
@@ -275,7 +396,10 @@ def upgrade() -> None:
         sa.Column("thread_id", TEXT, nullable=False),
         sa.Column("actor_kind", TEXT, nullable=False),
         sa.Column("actor_id", TEXT, nullable=False),
+        sa.Column("person", TEXT, nullable=False),
         sa.Column("trust", sa.Integer(), nullable=False),
+        sa.Column("edits_id", TEXT, nullable=True),
+        sa.Column("urgent", sa.Boolean(), nullable=False),
         sa.Column("body_json", TEXT, nullable=False),
         sa.Column("payload_id", TEXT, nullable=False),
         sa.Column("occurred_at_ms", sa.BigInteger(), nullable=True),
@@ -287,6 +411,15 @@ def upgrade() -> None:
         sa.Column("reason", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("seq"),
         sa.UniqueConstraint("id"),
+    )
+    op.create_index(op.f("ix_trigger_edits_id"), "trigger", ["edits_id"], unique=False)
+    op.create_index(
+        "ix_trigger_person",
+        "trigger",
+        ["person", "seq"],
+        unique=False,
+        sqlite_where=sa.text("person <> ''"),
+        postgresql_where=sa.text("person <> ''"),
     )
     op.create_index(op.f("ix_trigger_thread_id"), "trigger", ["thread_id"], unique=False)
     op.create_table(
@@ -316,9 +449,46 @@ def upgrade() -> None:
         sa.Column("state", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("ix_wait_due", "wait", ["state", "deadline_ms"], unique=False)
-    op.create_index("ix_wait_source", "wait", ["state", "kind", "ref"], unique=False)
+    op.create_index(
+        "ix_wait_due",
+        "wait",
+        ["deadline_ms"],
+        unique=False,
+        sqlite_where=sa.text("state = 'open'"),
+        postgresql_where=sa.text("state = 'open'"),
+    )
+    op.create_index(
+        "ix_wait_source",
+        "wait",
+        ["kind", "ref"],
+        unique=False,
+        sqlite_where=sa.text("state = 'open'"),
+        postgresql_where=sa.text("state = 'open'"),
+    )
     op.create_index(op.f("ix_wait_work_id"), "wait", ["work_id"], unique=False)
+    op.create_table(
+        "watch",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("job_id", TEXT, nullable=False),
+        sa.Column("session_id", TEXT, nullable=False),
+        sa.Column("pattern", TEXT, nullable=False),
+        sa.Column("every_ms", sa.BigInteger(), nullable=True),
+        sa.Column("next_ms", sa.BigInteger(), nullable=True),
+        sa.Column("stdout_seen", sa.BigInteger(), nullable=False),
+        sa.Column("stderr_seen", sa.BigInteger(), nullable=False),
+        sa.Column("fired", sa.Integer(), nullable=False),
+        sa.Column("ended", sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index(
+        "ix_watch_due",
+        "watch",
+        ["next_ms"],
+        unique=False,
+        sqlite_where=sa.text("next_ms IS NOT NULL"),
+        postgresql_where=sa.text("next_ms IS NOT NULL"),
+    )
+    op.create_index(op.f("ix_watch_job_id"), "watch", ["job_id"], unique=False)
     op.create_table(
         "work",
         sa.Column("id", TEXT, nullable=False),
@@ -359,13 +529,38 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_work_thread_id"), table_name="work")
     op.drop_index(op.f("ix_work_state"), table_name="work")
     op.drop_table("work")
+    op.drop_index(op.f("ix_watch_job_id"), table_name="watch")
+    op.drop_index(
+        "ix_watch_due",
+        table_name="watch",
+        sqlite_where=sa.text("next_ms IS NOT NULL"),
+        postgresql_where=sa.text("next_ms IS NOT NULL"),
+    )
+    op.drop_table("watch")
     op.drop_index(op.f("ix_wait_work_id"), table_name="wait")
-    op.drop_index("ix_wait_source", table_name="wait")
-    op.drop_index("ix_wait_due", table_name="wait")
+    op.drop_index(
+        "ix_wait_source",
+        table_name="wait",
+        sqlite_where=sa.text("state = 'open'"),
+        postgresql_where=sa.text("state = 'open'"),
+    )
+    op.drop_index(
+        "ix_wait_due",
+        table_name="wait",
+        sqlite_where=sa.text("state = 'open'"),
+        postgresql_where=sa.text("state = 'open'"),
+    )
     op.drop_table("wait")
     op.drop_index(op.f("ix_turn_session_id"), table_name="turn")
     op.drop_table("turn")
     op.drop_index(op.f("ix_trigger_thread_id"), table_name="trigger")
+    op.drop_index(
+        "ix_trigger_person",
+        table_name="trigger",
+        sqlite_where=sa.text("person <> ''"),
+        postgresql_where=sa.text("person <> ''"),
+    )
+    op.drop_index(op.f("ix_trigger_edits_id"), table_name="trigger")
     op.drop_table("trigger")
     op.drop_table("thread_link")
     op.drop_index(op.f("ix_thread_key_thread_id"), table_name="thread_key")
@@ -375,16 +570,39 @@ def downgrade() -> None:
     op.drop_table("subscription")
     op.drop_table("source")
     op.drop_index(op.f("ix_session_work_id"), table_name="session")
-    op.drop_index("ix_session_ready", table_name="session")
+    op.drop_index(
+        "ix_session_ready",
+        table_name="session",
+        sqlite_where=sa.text("ready_at_ms IS NOT NULL"),
+        postgresql_where=sa.text("ready_at_ms IS NOT NULL"),
+    )
     op.drop_table("session")
+    op.drop_table("rules")
     op.drop_index(op.f("ix_request_work_id"), table_name="request")
     op.drop_index("ix_request_due", table_name="request")
     op.drop_table("request")
+    op.drop_index(op.f("ix_relation_other_id"), table_name="relation")
+    op.drop_table("relation")
+    op.drop_index(op.f("ix_person_id_name"), table_name="person_id")
+    op.drop_table("person_id")
+    op.drop_table("person")
+    op.drop_index(
+        "ix_payload_age",
+        table_name="payload",
+        sqlite_where=sa.text("pruned_at_ms IS NULL"),
+        postgresql_where=sa.text("pruned_at_ms IS NULL"),
+    )
     op.drop_table("payload")
     op.drop_table("output")
     op.drop_index(op.f("ix_outbox_work_id"), table_name="outbox")
     op.drop_index(op.f("ix_outbox_trigger_id"), table_name="outbox")
     op.drop_index(op.f("ix_outbox_receipt_id"), table_name="outbox")
+    op.drop_index(
+        "ix_outbox_lane",
+        table_name="outbox",
+        sqlite_where=sa.text("settled_at_ms IS NULL"),
+        postgresql_where=sa.text("settled_at_ms IS NULL"),
+    )
     op.drop_index("ix_outbox_due", table_name="outbox")
     op.drop_table("outbox")
     op.drop_table("meta")
@@ -396,17 +614,53 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_job_session_id"), table_name="job")
     op.drop_index("ix_job_device", table_name="job")
     op.drop_table("job")
-    op.drop_index(op.f("ix_event_work_id"), table_name="event")
-    op.drop_index(op.f("ix_event_turn_id"), table_name="event")
-    op.drop_index(op.f("ix_event_trigger_id"), table_name="event")
-    op.drop_index(op.f("ix_event_session_id"), table_name="event")
-    op.drop_index(op.f("ix_event_outbox_id"), table_name="event")
-    op.drop_index(op.f("ix_event_job_id"), table_name="event")
+    op.drop_table("handback")
+    op.drop_index(
+        "ix_event_work_id",
+        table_name="event",
+        sqlite_where=sa.text("work_id IS NOT NULL"),
+        postgresql_where=sa.text("work_id IS NOT NULL"),
+    )
+    op.drop_index(
+        "ix_event_turn_id",
+        table_name="event",
+        sqlite_where=sa.text("turn_id IS NOT NULL"),
+        postgresql_where=sa.text("turn_id IS NOT NULL"),
+    )
+    op.drop_index(
+        "ix_event_trigger_id",
+        table_name="event",
+        sqlite_where=sa.text("trigger_id IS NOT NULL"),
+        postgresql_where=sa.text("trigger_id IS NOT NULL"),
+    )
+    op.drop_index(
+        "ix_event_session_id",
+        table_name="event",
+        sqlite_where=sa.text("session_id IS NOT NULL"),
+        postgresql_where=sa.text("session_id IS NOT NULL"),
+    )
+    op.drop_index(
+        "ix_event_outbox_id",
+        table_name="event",
+        sqlite_where=sa.text("outbox_id IS NOT NULL"),
+        postgresql_where=sa.text("outbox_id IS NOT NULL"),
+    )
+    op.drop_index(
+        "ix_event_job_id",
+        table_name="event",
+        sqlite_where=sa.text("job_id IS NOT NULL"),
+        postgresql_where=sa.text("job_id IS NOT NULL"),
+    )
     op.drop_table("event")
     op.drop_table("entry")
     op.drop_table("device")
     op.drop_index(op.f("ix_delivery_trigger_id"), table_name="delivery")
-    op.drop_index("ix_delivery_inbox", table_name="delivery")
+    op.drop_index(
+        "ix_delivery_inbox",
+        table_name="delivery",
+        sqlite_where=sa.text("taken_n IS NULL"),
+        postgresql_where=sa.text("taken_n IS NULL"),
+    )
     op.drop_table("delivery")
     op.drop_table("dedupe")
     op.drop_table("cursor")
