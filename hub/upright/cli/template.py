@@ -78,6 +78,7 @@ _HEAD: Final = """\
 
 # Rules judge triggers, first match first: explicit, candidate or ignore. What isn't given matches
 # anything: sources, kinds, scopes, actor_kinds, actors, addresses, facts, text, listed_bots.
+# urgent = true: what it matches interrupts its worker.
 #[[rules]]
 #name = "red CI on main is work"
 #verdict = "explicit"

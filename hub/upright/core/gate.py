@@ -34,7 +34,8 @@ class Rule:
 
     ``kinds`` and ``scopes`` are globs (``*`` and ``?``), over the trigger's kind and over its
     repository. ``facts`` are (name, glob) pairs; of several facts of one name (labels), one that
-    matches is enough. ``text`` is searched, without case.
+    matches is enough. ``text`` is searched, without case. ``urgent`` is no condition: what the
+    rule matches is urgent then.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Rule:
     facts: tuple[tuple[str, str], ...] = ()
     text: str = ""
     listed_bots: bool | None = None
+    urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,8 @@ class Judgement:
     """A verdict, the rule that made it and why, and the version of the rules.
 
     ``by_mode`` says that *ignore* is the source's ``explicit_only``, no rule: whoever follows the
-    thread is woken all the same (B3.3).
+    thread is woken all the same (B3.3). ``urgent`` is what the rule says, never the text;
+    never true of what a rule ignores.
     """
 
     verdict: Verdict
@@ -76,6 +79,7 @@ class Judgement:
     reason: str
     version: str
     by_mode: bool = False
+    urgent: bool = False
 
 
 DEFAULT_RULES: Final = (
@@ -156,15 +160,15 @@ def judge(rules: Rules, source: str, trigger: Trigger, origin: Origin) -> Judgem
     mode = rules.mode(source)
     if mode is Mode.OFF:
         return _judgement(rules, Verdict.IGNORE, "mode off", "the source is switched off")
-    verdict, name, reason = Verdict.CANDIDATE, "default", "no rule matched"
+    judged = _judgement(rules, Verdict.CANDIDATE, "default", "no rule matched")
     for rule in rules.rules:
         if matches(rule, source, trigger, origin):
-            verdict, name = rule.verdict, rule.name
             reason = f"{trigger.kind} by {origin.actor.kind} {origin.actor.id}"
+            urgent = rule.urgent and rule.verdict is not Verdict.IGNORE
+            judged = replace(_judgement(rules, rule.verdict, rule.name, reason), urgent=urgent)
             break
-    judged = _judgement(rules, verdict, name, reason)
-    if verdict is Verdict.CANDIDATE and mode is Mode.EXPLICIT_ONLY:
-        reason = f"{reason}; the source takes explicit triggers only"
+    if judged.verdict is Verdict.CANDIDATE and mode is Mode.EXPLICIT_ONLY:
+        reason = f"{judged.reason}; the source takes explicit triggers only"
         return replace(judged, verdict=Verdict.IGNORE, reason=reason, by_mode=True)
     return judged
 

@@ -188,7 +188,7 @@ def _insert(u: Unit, source: str, trigger: Trigger, fate: _Fate) -> StoredTrigge
             "actor_kind": who.actor.kind.value,
             "actor_id": who.actor.id,
             "person": "",
-            "urgent": False,
+            "urgent": judgement.urgent,
             "trust": int(who.trust),
             "body_json": codec.dump_trigger(trigger),
             "payload_id": payload,

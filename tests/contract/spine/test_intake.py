@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.still_hub import ANN, SOURCE, US, StillHub, trigger
 from upright.api import EffectClass, Receipt
+from upright.core.gate import Rule, Verdict
 from upright.core.trigger import Disposition
 from upright.core.work import WorkItem
 from upright.store import intake, outbox, sources
@@ -130,3 +131,14 @@ async def sent(hub: StillHub, item: WorkItem, receipt: str) -> None:
 
     await hub.do(unit)
     assert [row["receipt_id"] for row in await hub.rows(OUTBOX)] == [receipt]
+
+
+# ------------------------------------------------------------------ urgent by configuration
+@pytest.mark.clause("B2.5")
+@pytest.mark.parametrize("urgent", [True, False])
+async def test_what_a_rule_calls_urgent_is_stored_as_urgent(hub: StillHub, *, urgent: bool) -> None:
+    rule = Rule(name="red", verdict=Verdict.EXPLICIT, kinds=("ci.failed",), urgent=urgent)
+    hub.policy = replace(hub.policy, rules=replace(hub.policy.rules, rules=(rule,)))
+    hinted = replace(RED, content=replace(RED.content, urgent=True))
+    accepted = await hub.one(hinted)
+    assert (await hub.row(TRIGGER, id=accepted.id))["urgent"] is urgent

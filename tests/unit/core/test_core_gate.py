@@ -124,6 +124,19 @@ def test_no_text_changes_a_verdict_of_rules_that_ask_for_none(title: str, text: 
     assert judge(rules, "github", said, MEMBER) == judge(rules, "github", TRIGGER, MEMBER)
 
 
+@pytest.mark.clause("B2.5", "B9.2")
+@pytest.mark.parametrize("verdict", list(Verdict))
+@pytest.mark.parametrize("said", [True, False])
+def test_urgent_is_what_the_rule_says_and_not_what_the_text_or_its_sender_says(
+    *, verdict: Verdict, said: bool
+) -> None:
+    hinted = replace(TRIGGER, content=Content(title="URGENT", text="urgent!", urgent=True))
+    rules = Rules(version="v1", rules=(Rule(name="r", verdict=verdict, urgent=said),))
+    judged = judge(rules, "github", hinted, MEMBER)
+    assert judged.urgent is (said and verdict is not Verdict.IGNORE)
+    assert judge(Rules(version="v1", rules=()), "github", hinted, MEMBER).urgent is False
+
+
 # ------------------------------------------------------------------ modes
 @pytest.mark.clause("B3.2")
 @pytest.mark.parametrize(
