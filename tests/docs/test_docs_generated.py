@@ -12,7 +12,8 @@ from typing import Final
 
 import pytest
 
-from docsgen import clauses, errors, machines
+from docsgen import clauses, errors, frames, machines
+from upright_wire import codec
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -201,3 +202,36 @@ def test_every_error_of_a_listed_module_has_a_sentence_and_a_code_of_its_own(
     assert found
     assert all(errors.sentence(kind).endswith(".") for kind in found)
     assert len(set(codes)) == len(codes)
+
+
+def test_every_module_whose_errors_have_codes_is_listed() -> None:
+    with_codes = {
+        path
+        for shelf in ("hub/upright", "execd")
+        for path in (ROOT / shelf).rglob("*.py")
+        if re.search(r'^    code = "[a-z_.]+"$', path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    # the scripted model server answers with the codes of the service that it plays
+    played = ROOT / "hub/upright/llm/scripted/errors.py"
+    assert with_codes - {played} == {Path(str(module.__file__)) for module in errors.MODULES}
+
+
+# ------------------------------------------------------------------ frames
+def test_every_message_that_the_codec_reads_has_its_place_on_the_page() -> None:
+    page = (ROOT / "docs/reference/frames.md").read_text(encoding="utf-8")
+    assert {kind.TYPE for kind in frames.messages()} == set(codec.TYPES)
+    assert set(re.findall(r"^#### `(\w+)`$", page, re.MULTILINE)) == set(codec.TYPES)
+
+
+def test_every_value_that_a_message_holds_has_its_place_on_the_page() -> None:
+    page = (ROOT / "docs/reference/frames.md").read_text(encoding="utf-8")
+    named = {kind.__name__ for kind in (*frames.records(), *frames.enums())}
+    links = set(re.findall(r"\(#(\w+)\)", page))
+    assert links == {name.lower() for name in named}
+    assert named <= set(re.findall(r"^### (\w+)$", page, re.MULTILINE))
+
+
+def test_what_stands_on_the_wire_is_said_in_words() -> None:
+    assert frames.written(tuple[str, ...]) == "list of text"
+    assert frames.written(tuple[int, int]) == "[whole number, whole number]"
+    assert frames.written(bytes | None) == "hexadecimal"

@@ -7,10 +7,19 @@ from types import ModuleType
 
 from upright import api
 from upright.core import errors as core_errors
+from upright.devices import pairing
 from upright.engine import ports
+from upright.plugin import manifest
+from upright.settings import errors as settings_errors
+from upright.store import errors as store_errors
+from upright.web import parts
+from upright_execd import address, keys
+from upright_execd import errors as execd_errors
+from upright_execd.verbs import pair
 from upright_wire import errors as wire_errors
 
-MODULES = (api, core_errors, ports, wire_errors)
+HUB = (api, core_errors, store_errors, settings_errors, ports, manifest, pairing, parts)
+MODULES = (*HUB, wire_errors, execd_errors, address, keys, pair)
 
 
 def of(module: ModuleType) -> list[type[Exception]]:
