@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Column, Index, Integer, String, text
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, String, false, text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
@@ -22,6 +22,11 @@ def serial() -> Column[int]:
 def big(*, null: bool = True, index: bool = False) -> Column[int]:
     """Return a column of 64 bits: a time, a size."""
     return Column(BigInteger, nullable=null, index=index)
+
+
+def flag() -> Column[bool]:
+    """Return a truth that is false where nobody said otherwise."""
+    return Column(Boolean, nullable=False, server_default=false())
 
 
 def live_index(name: str, only: str, *columns: str) -> Index:

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Column, Index, LargeBinary, Table, UniqueCons
 from sqlmodel import AutoString, Field, SQLModel
 
 from upright.store import tables_world
-from upright.store.columns import TEXT, big, live_index, serial
+from upright.store.columns import TEXT, big, flag, live_index, serial
 
 
 class Meta(SQLModel, table=True):
@@ -170,10 +170,12 @@ class Delivery(SQLModel, table=True):
     trigger_id: str = Field(index=True)
     wake: bool
     strategy: str = "queue"  # what the turn was told to do with it (B9)
+    folded: bool = Field(default=False, sa_column=flag())  # no reason for a turn by itself (B2.5)
     taken_n: int | None = None
     __table_args__ = (
         UniqueConstraint("session_id", "trigger_id"),
         live_index("ix_delivery_inbox", "taken_n IS NULL", "session_id", "wake"),
+        live_index("ix_delivery_backlog", "taken_n IS NULL AND wake", "session_id"),
     )
 
 
@@ -350,6 +352,7 @@ JOB: Table = _TABLES["job"]
 WATCH: Table = _TABLES["watch"]
 OUTPUT: Table = _TABLES["output"]
 OUTBOX: Table = _TABLES["outbox"]
+RECEIPT: Table = _TABLES["receipt"]
 REQUEST: Table = _TABLES["request"]
 PERSON: Table = _TABLES["person"]
 PERSON_ID: Table = _TABLES["person_id"]

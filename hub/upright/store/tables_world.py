@@ -41,6 +41,15 @@ class Outbox(SQLModel, table=True):
     )
 
 
+class ReceiptRow(SQLModel, table=True):
+    """One id under which an effect of ours became visible: by it our own output is known (B1.5)."""
+
+    __tablename__ = "receipt"
+    source: str = Field(primary_key=True)
+    native_id: str = Field(primary_key=True)
+    outbox_id: str = Field(index=True)
+
+
 class Request(SQLModel, table=True):
     """A pairing, an approval or a question: something only a person can answer."""
 

@@ -35,9 +35,18 @@ def upgrade() -> None:
         sa.Column("trigger_id", TEXT, nullable=False),
         sa.Column("wake", sa.Boolean(), nullable=False),
         sa.Column("strategy", TEXT, nullable=False),
+        sa.Column("folded", sa.Boolean(), server_default=sa.text("0"), nullable=False),
         sa.Column("taken_n", sa.Integer(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("session_id", "trigger_id"),
+    )
+    op.create_index(
+        "ix_delivery_backlog",
+        "delivery",
+        ["session_id"],
+        unique=False,
+        sqlite_where=sa.text("taken_n IS NULL AND wake"),
+        postgresql_where=sa.text("taken_n IS NULL AND wake"),
     )
     op.create_index(
         "ix_delivery_inbox",
@@ -281,6 +290,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("key"),
     )
     op.create_index(op.f("ix_person_id_name"), "person_id", ["name"], unique=False)
+    op.create_table(
+        "receipt",
+        sa.Column("source", TEXT, nullable=False),
+        sa.Column("native_id", TEXT, nullable=False),
+        sa.Column("outbox_id", TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("source", "native_id"),
+    )
+    op.create_index(op.f("ix_receipt_outbox_id"), "receipt", ["outbox_id"], unique=False)
     op.create_table(
         "relation",
         sa.Column("work_id", TEXT, nullable=False),
@@ -583,6 +600,8 @@ def downgrade() -> None:
     op.drop_table("request")
     op.drop_index(op.f("ix_relation_other_id"), table_name="relation")
     op.drop_table("relation")
+    op.drop_index(op.f("ix_receipt_outbox_id"), table_name="receipt")
+    op.drop_table("receipt")
     op.drop_index(op.f("ix_person_id_name"), table_name="person_id")
     op.drop_table("person_id")
     op.drop_table("person")
@@ -660,6 +679,12 @@ def downgrade() -> None:
         table_name="delivery",
         sqlite_where=sa.text("taken_n IS NULL"),
         postgresql_where=sa.text("taken_n IS NULL"),
+    )
+    op.drop_index(
+        "ix_delivery_backlog",
+        table_name="delivery",
+        sqlite_where=sa.text("taken_n IS NULL AND wake"),
+        postgresql_where=sa.text("taken_n IS NULL AND wake"),
     )
     op.drop_table("delivery")
     op.drop_table("dedupe")
