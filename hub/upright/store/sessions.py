@@ -44,7 +44,12 @@ _CLAIM: Final = (
     .values(lease_epoch=SESSION.c.lease_epoch + 1, lease_until_ms=sa.bindparam("until_ms"))
     .returning(SESSION.c.id, SESSION.c.lease_epoch)
 )
-_NEXT_READY: Final = sa.select(sa.func.min(_READY)).where(SESSION.c.lease_until_ms.is_(None))
+_NEXT_READY: Final = sa.select(sa.func.min(_READY)).where(
+    _READY.is_not(None),  # what sleeps is not in the index, and not looked at
+    SESSION.c.lease_until_ms.is_(None),
+)
+# written out, not bound: only so is the index of the one router taken
+_ROUTER: Final = sa.select(SESSION.c.id).where(SESSION.c.kind == sa.literal_column("'router'"))
 _LOAD: Final = sa.select(SESSION).where(_ONE)
 _ENTRIES: Final = (
     sa.select(ENTRY.c.message_json, ENTRY.c.digest, ENTRY.c.ends_turn)
@@ -129,7 +134,7 @@ def create(u: Unit, *, kind: str, agent: str, work: str | None, trust: Trust) ->
 
 def router(c: sa.Connection) -> SessionId | None:
     """Find the router's session."""
-    found = c.scalar(sa.select(SESSION.c.id).where(SESSION.c.kind == "router"))
+    found = c.scalar(_ROUTER)
     return SessionId(found) if found else None
 
 

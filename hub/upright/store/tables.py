@@ -56,7 +56,10 @@ class Payload(SQLModel, table=True):
     spilled: str = ""  # SHA-256 of the bytes, in hexadecimal
     created_at_ms: int = Field(sa_column=big(null=False))
     pruned_at_ms: int | None = Field(default=None, sa_column=big())
-    __table_args__ = (live_index("ix_payload_age", "pruned_at_ms IS NULL", "created_at_ms"),)
+    __table_args__ = (
+        live_index("ix_payload_age", "pruned_at_ms IS NULL", "created_at_ms"),
+        live_index("ix_payload_spilled", "spilled <> ''", "spilled"),
+    )
 
 
 class TriggerRow(SQLModel, table=True):
@@ -75,7 +78,7 @@ class TriggerRow(SQLModel, table=True):
     edits_id: str | None = Field(default=None, index=True)  # the trigger that it changes (B1.4)
     urgent: bool = False  # by a rule, never by the text
     body_json: str
-    payload_id: str
+    payload_id: str = Field(index=True)
     occurred_at_ms: int | None = Field(default=None, sa_column=big())
     received_at_ms: int = Field(sa_column=big(null=False))
     verdict: str
@@ -151,6 +154,8 @@ class Session(SQLModel, table=True):
     created_at_ms: int = Field(sa_column=big(null=False))
     __table_args__ = (
         live_index("ix_session_ready", "ready_at_ms IS NOT NULL", "ready_at_ms", "lease_until_ms"),
+        live_index("ix_session_router", "kind = 'router'", "id"),
+        live_index("ix_session_kept", "pruned_at_ms IS NULL", "ended_at_ms"),
     )
 
 
@@ -211,6 +216,7 @@ class Turn(SQLModel, table=True):
     ended_at_ms: int | None = Field(default=None, sa_column=big())
     ending: str = ""
     steps: int = 0
+    __table_args__ = (live_index("ix_turn_open", "ended_at_ms IS NULL", "session_id"),)
 
 
 # ------------------------------------------------------------------ work
@@ -296,6 +302,7 @@ class Job(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("session_id", "call_id"),
         Index("ix_job_device", "device_id", "settled"),
+        live_index("ix_job_kept", "pruned_at_ms IS NULL", "ended_at_ms"),
     )
 
 

@@ -38,6 +38,7 @@ class Outbox(SQLModel, table=True):
     __table_args__ = (
         Index("ix_outbox_due", "state", "due_at_ms"),
         live_index("ix_outbox_lane", "settled_at_ms IS NULL", "lane", "id"),
+        live_index("ix_outbox_kept", "text <> ''", "settled_at_ms"),
     )
 
 

@@ -184,6 +184,14 @@ def upgrade() -> None:
         sa.UniqueConstraint("session_id", "call_id"),
     )
     op.create_index("ix_job_device", "job", ["device_id", "settled"], unique=False)
+    op.create_index(
+        "ix_job_kept",
+        "job",
+        ["ended_at_ms"],
+        unique=False,
+        sqlite_where=sa.text("pruned_at_ms IS NULL"),
+        postgresql_where=sa.text("pruned_at_ms IS NULL"),
+    )
     op.create_index(op.f("ix_job_session_id"), "job", ["session_id"], unique=False)
     op.create_index(op.f("ix_job_work_id"), "job", ["work_id"], unique=False)
     op.create_table(
@@ -239,6 +247,14 @@ def upgrade() -> None:
     )
     op.create_index("ix_outbox_due", "outbox", ["state", "due_at_ms"], unique=False)
     op.create_index(
+        "ix_outbox_kept",
+        "outbox",
+        ["settled_at_ms"],
+        unique=False,
+        sqlite_where=sa.text("text <> ''"),
+        postgresql_where=sa.text("text <> ''"),
+    )
+    op.create_index(
         "ix_outbox_lane",
         "outbox",
         ["lane", "id"],
@@ -275,6 +291,14 @@ def upgrade() -> None:
         unique=False,
         sqlite_where=sa.text("pruned_at_ms IS NULL"),
         postgresql_where=sa.text("pruned_at_ms IS NULL"),
+    )
+    op.create_index(
+        "ix_payload_spilled",
+        "payload",
+        ["spilled"],
+        unique=False,
+        sqlite_where=sa.text("spilled <> ''"),
+        postgresql_where=sa.text("spilled <> ''"),
     )
     op.create_table(
         "person",
@@ -356,12 +380,28 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index(
+        "ix_session_kept",
+        "session",
+        ["ended_at_ms"],
+        unique=False,
+        sqlite_where=sa.text("pruned_at_ms IS NULL"),
+        postgresql_where=sa.text("pruned_at_ms IS NULL"),
+    )
+    op.create_index(
         "ix_session_ready",
         "session",
         ["ready_at_ms", "lease_until_ms"],
         unique=False,
         sqlite_where=sa.text("ready_at_ms IS NOT NULL"),
         postgresql_where=sa.text("ready_at_ms IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_session_router",
+        "session",
+        ["id"],
+        unique=False,
+        sqlite_where=sa.text("kind = 'router'"),
+        postgresql_where=sa.text("kind = 'router'"),
     )
     op.create_index(op.f("ix_session_work_id"), "session", ["work_id"], unique=False)
     op.create_table(
@@ -430,6 +470,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("id"),
     )
     op.create_index(op.f("ix_trigger_edits_id"), "trigger", ["edits_id"], unique=False)
+    op.create_index(op.f("ix_trigger_payload_id"), "trigger", ["payload_id"], unique=False)
     op.create_index(
         "ix_trigger_person",
         "trigger",
@@ -449,6 +490,14 @@ def upgrade() -> None:
         sa.Column("ending", TEXT, nullable=False),
         sa.Column("steps", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index(
+        "ix_turn_open",
+        "turn",
+        ["session_id"],
+        unique=False,
+        sqlite_where=sa.text("ended_at_ms IS NULL"),
+        postgresql_where=sa.text("ended_at_ms IS NULL"),
     )
     op.create_index(op.f("ix_turn_session_id"), "turn", ["session_id"], unique=False)
     op.create_table(
@@ -569,6 +618,12 @@ def downgrade() -> None:
     )
     op.drop_table("wait")
     op.drop_index(op.f("ix_turn_session_id"), table_name="turn")
+    op.drop_index(
+        "ix_turn_open",
+        table_name="turn",
+        sqlite_where=sa.text("ended_at_ms IS NULL"),
+        postgresql_where=sa.text("ended_at_ms IS NULL"),
+    )
     op.drop_table("turn")
     op.drop_index(op.f("ix_trigger_thread_id"), table_name="trigger")
     op.drop_index(
@@ -577,6 +632,7 @@ def downgrade() -> None:
         sqlite_where=sa.text("person <> ''"),
         postgresql_where=sa.text("person <> ''"),
     )
+    op.drop_index(op.f("ix_trigger_payload_id"), table_name="trigger")
     op.drop_index(op.f("ix_trigger_edits_id"), table_name="trigger")
     op.drop_table("trigger")
     op.drop_table("thread_link")
@@ -588,10 +644,22 @@ def downgrade() -> None:
     op.drop_table("source")
     op.drop_index(op.f("ix_session_work_id"), table_name="session")
     op.drop_index(
+        "ix_session_router",
+        table_name="session",
+        sqlite_where=sa.text("kind = 'router'"),
+        postgresql_where=sa.text("kind = 'router'"),
+    )
+    op.drop_index(
         "ix_session_ready",
         table_name="session",
         sqlite_where=sa.text("ready_at_ms IS NOT NULL"),
         postgresql_where=sa.text("ready_at_ms IS NOT NULL"),
+    )
+    op.drop_index(
+        "ix_session_kept",
+        table_name="session",
+        sqlite_where=sa.text("pruned_at_ms IS NULL"),
+        postgresql_where=sa.text("pruned_at_ms IS NULL"),
     )
     op.drop_table("session")
     op.drop_table("rules")
@@ -605,6 +673,12 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_person_id_name"), table_name="person_id")
     op.drop_table("person_id")
     op.drop_table("person")
+    op.drop_index(
+        "ix_payload_spilled",
+        table_name="payload",
+        sqlite_where=sa.text("spilled <> ''"),
+        postgresql_where=sa.text("spilled <> ''"),
+    )
     op.drop_index(
         "ix_payload_age",
         table_name="payload",
@@ -622,6 +696,12 @@ def downgrade() -> None:
         sqlite_where=sa.text("settled_at_ms IS NULL"),
         postgresql_where=sa.text("settled_at_ms IS NULL"),
     )
+    op.drop_index(
+        "ix_outbox_kept",
+        table_name="outbox",
+        sqlite_where=sa.text("text <> ''"),
+        postgresql_where=sa.text("text <> ''"),
+    )
     op.drop_index("ix_outbox_due", table_name="outbox")
     op.drop_table("outbox")
     op.drop_table("meta")
@@ -631,6 +711,12 @@ def downgrade() -> None:
     op.drop_table("ledger")
     op.drop_index(op.f("ix_job_work_id"), table_name="job")
     op.drop_index(op.f("ix_job_session_id"), table_name="job")
+    op.drop_index(
+        "ix_job_kept",
+        table_name="job",
+        sqlite_where=sa.text("pruned_at_ms IS NULL"),
+        postgresql_where=sa.text("pruned_at_ms IS NULL"),
+    )
     op.drop_index("ix_job_device", table_name="job")
     op.drop_table("job")
     op.drop_table("handback")
