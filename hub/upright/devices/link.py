@@ -1,7 +1,8 @@
 """The hub's end of one link: what is sent, what comes in, and when it is dead.
 
 Everything that is sent goes through one writer: control messages first, then input for commands,
-round robin. What comes in is handed to ``Inbound`` in order, and acknowledged when that returns.
+round robin. What comes in is handed to ``Inbound`` in order, and acknowledged when that returns;
+reading goes on meanwhile.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+from upright.devices.intray import Intray
 from upright.devices.lanes import Feeds, Tracks
 from upright.devices.ports import Inbound, Order, SyncPlan
 from upright.devices.transport import GoneError, Transport
@@ -97,7 +99,8 @@ class DeviceLink:
         self._held: list[Held] = []
         self._heard_at = clock.monotonic()
         self._is_synced = False
-        self._is_handling = False
+        self._is_full = False
+        self._intray = Intray()
 
     @property
     def is_synced(self) -> bool:
@@ -156,7 +159,8 @@ class DeviceLink:
         Errors of *inbound* are not caught: they end the link and come out as a group.
         """
         parts: tuple[tuple[str, Callable[[], Awaitable[None]]], ...] = (
-            ("read", lambda: self._read(inbound)),
+            ("read", self._read),
+            ("handle", lambda: self._handle_all(inbound)),
             ("write", self._write),
             ("watch", self._watch),
         )
@@ -207,10 +211,10 @@ class DeviceLink:
         born = now = self._clock.monotonic()
         number, ping_at = 0, born + self._times.ping_s
         while True:
-            dead_at = (now if self._is_handling else self._heard_at) + self._times.dead_s
+            dead_at = (now if self._is_full else self._heard_at) + self._times.dead_s
             await self._clock.sleep(max(0.0, min(ping_at, dead_at) - now))
             now = self._clock.monotonic()
-            if now - self._heard_at >= self._times.dead_s and not self._is_handling:
+            if now - self._heard_at >= self._times.dead_s and not self._is_full:
                 raise GoneError
             if not self._is_synced and now - born >= self._times.sync_s:
                 raise SequenceError(expected="an inventory")
@@ -242,6 +246,9 @@ class DeviceLink:
                     await asyncio.sleep(0)  # a send that is not held up lets nobody else in
             except TimeoutError as error:
                 raise GoneError from error
+            except GoneError as error:
+                self._intray.end(error)  # what it said before it left still counts
+                return
 
     def _next_frame(self) -> str | bytes | None:
         if self._control:
@@ -250,27 +257,46 @@ class DeviceLink:
         return None if piece is None else self._session.send_data(piece)
 
     # -------------------------------------------------------------- in
-    async def _read(self, inbound: Inbound) -> None:
+    async def _read(self) -> None:
+        """Read and check every frame; what ends the link is handled behind what came before it."""
         while True:
-            frame = await self._transport.receive()
-            self._is_handling = True
             try:
-                await self._handle(inbound, frame)
+                frame = await self._transport.receive()
+            except GoneError as error:
+                self._intray.end(error)
+                return
+            try:
+                read = self._opened(frame)
             except UnsupportedError as error:
                 self._queue(Problem(code=error.code, about=str(error.data)[:200]))
-            finally:
-                self._is_handling, self._heard_at = False, self._clock.monotonic()
+            else:
+                await self._lay_in(read)
+            self._heard_at = self._clock.monotonic()
 
-    async def _handle(self, inbound: Inbound, frame: str | bytes) -> None:
+    def _opened(self, frame: str | bytes) -> Message | Data | None:
         if isinstance(frame, bytes):
-            await self._on_data(inbound, self._session.receive_data(frame))
-        elif (message := self._session.receive(frame)) is not None:
-            await self._on_message(inbound, message)
+            return self._session.receive_data(frame)
+        return self._session.receive(frame)
+
+    async def _lay_in(self, read: Message | Data | None) -> None:
+        """Leave it to the handler; a ping is answered however long that takes."""
+        if isinstance(read, Ping):
+            self._queue(Pong(number=read.number))
+        elif read is not None:
+            self._is_full = True  # the other side is not dead because we don't read
+            await self._intray.put(read)
+            self._is_full = False
+
+    async def _handle_all(self, inbound: Inbound) -> None:
+        while True:
+            taken = await self._intray.take()
+            if isinstance(taken, Data):
+                await self._on_data(inbound, taken)
+            else:
+                await self._on_message(inbound, taken)
 
     async def _on_message(self, inbound: Inbound, message: Message) -> None:
         match message:
-            case Ping():
-                self._queue(Pong(number=message.number))
             case Inventory():
                 await self._on_inventory(inbound, message)
             case Ack():
@@ -289,7 +315,7 @@ class DeviceLink:
                         "about": message.about[:200],
                     },
                 )
-            case _:  # Pong, and what only a hub may send: the session refused it
+            case _:  # Ping and Pong, and what only a hub may send: the session refused it
                 pass
 
     async def _on_inventory(self, inbound: Inbound, part: Inventory) -> None:

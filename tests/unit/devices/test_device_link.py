@@ -315,6 +315,37 @@ async def test_a_handler_that_is_slow_does_not_look_like_a_dead_device() -> None
         assert world.links.online() == {DEVICE_ID}
 
 
+async def test_what_comes_while_the_store_commits_is_stored_with_the_next_commit() -> None:
+    world = World()
+    world.dispatcher.orders = [order()]
+    world.dispatcher.store_s = 1
+    printed = bytes(range(256)) * 256 * 40  # forty frames, more than the credit
+    async with world.linked():
+        await world.commands.until(lambda: world.commands.starts)
+        world.commands.write("jb_1", printed)
+        world.commands.end("jb_1")
+        await world.commands.until(lambda: world.commands.forgotten, within_s=100)
+    assert world.dispatcher.output["jb_1", Stream.STDOUT] == printed
+    assert world.dispatcher.commits <= 6
+
+
+async def test_what_was_read_before_the_other_side_left_is_still_stored() -> None:
+    world = World()
+    world.dispatcher.orders = [order()]
+    world.dispatcher.store_s = 1
+    async with world.linked() as sockets:
+        await world.commands.until(lambda: world.commands.starts)
+        world.commands.write("jb_1", b"one ")
+        world.commands.write("jb_1", b"error", Stream.STDERR)
+        world.commands.end("jb_1")
+        await asyncio.sleep(0.5)  # virtual: all is said, nothing of it is stored
+        sockets.device.abort()
+        await world.dispatcher.until(
+            lambda: world.dispatcher.output["jb_1", Stream.STDERR], within_s=100
+        )
+    assert world.dispatcher.output["jb_1", Stream.STDERR] == b"error"
+
+
 async def test_nothing_is_sent_before_the_sync_and_the_caller_learns_it() -> None:
     world = World()
     async with world.linked():
