@@ -78,6 +78,7 @@ def head(peers: Peers) -> str:
 
 def write(out: Path, name: str, report: Report, peers: Peers) -> None:
     """Write a bench's section of results.md, and its plots; the other sections stay."""
+    out.mkdir(parents=True, exist_ok=True)
     file = out / "results.md"
     old = file.read_text(encoding="utf-8") if file.exists() else ""
     sections = {**dict(SECTION.findall(old)), name: written(report)}
