@@ -38,9 +38,9 @@ class HubCommands:
 
     async def say(self, session: str, text: str) -> object:
         """Tell a session something, as the operator."""
-        woken = await self._parts.units.write(lambda u: people.say(u, session, text))
-        self._parts.woken([woken])
-        return {"session": woken, "said": True}
+        said = await self._parts.units.write(lambda u: people.say(u, session, text))
+        self._parts.woken([SessionId(session)])
+        return {"session": session, "trigger": said, "said": True}
 
     async def answer(self, request: str, text: str) -> object:
         """Answer a question."""

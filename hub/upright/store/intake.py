@@ -13,16 +13,17 @@ from upright.core import routing
 from upright.core.gate import Judgement, Rules, Verdict, judge
 from upright.core.ids import SessionId, ThreadId, TriggerId
 from upright.core.mandate import Trust
+from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR_QUESTION, Strategy
 from upright.core.trigger import Disposition, Origin, People, StoredTrigger, origin
 from upright.core.wait import Outcome, WaitKind, Wake
 from upright.core.work import WorkState
-from upright.store import codec, sessions, threads, waits, work
+from upright.store import codec, sessions, strategy, threads, waits, work
 from upright.store.events import About, record, record_all
 from upright.store.tables import CURSOR, DEDUPE, DELIVERY, OUTBOX, PAYLOAD, SESSION, TRIGGER
 from upright.store.unit import Unit
 
 HUB_SOURCE: Final = work.HUB_SOURCE
-OPERATOR_MESSAGE: Final = "operator.message"
+FROM_OPERATORS: Final = (OPERATOR_MESSAGE, OPERATOR_INTERRUPT, OPERATOR_QUESTION)
 HUB: Final = Actor(id="hub", name="hub", kind=ActorKind.SYSTEM)
 
 
@@ -103,7 +104,7 @@ def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accep
     fate = _Fate(thread=home, who=who, judgement=judgement, way=way)
     stored = _insert(u, source, trigger, fate)
     for delivery in way.deliveries:
-        _deliver(u, stored, delivery)
+        _deliver(u, stored, delivery, urgent=judgement.urgent)
     about = About(trigger_id=stored.id)
     fate_told = {
         "disposition": way.disposition,
@@ -215,23 +216,18 @@ def _insert(u: Unit, source: str, trigger: Trigger, fate: _Fate) -> StoredTrigge
     )
 
 
-def _deliver(u: Unit, stored: StoredTrigger, delivery: routing.Delivery) -> None:
-    u.c.execute(
-        _ADD_DELIVERY,
-        {
-            "session_id": delivery.session,
-            "trigger_id": stored.id,
-            "wake": delivery.wake,
-            "strategy": "queue",
-        },
-    )
+def _deliver(u: Unit, stored: StoredTrigger, delivery: routing.Delivery, *, urgent: bool) -> None:
+    """Put a trigger into an inbox; one that wakes is told by what strategy it is taken (B9)."""
+    row = {"session_id": delivery.session, "trigger_id": stored.id, "wake": delivery.wake}
     if not delivery.wake:
+        u.c.execute(_ADD_DELIVERY, {**row, "strategy": Strategy.QUEUE.value})
         return
-    work_id = u.c.scalar(sa.select(SESSION.c.work_id).where(SESSION.c.id == delivery.session))
-    if work_id is None or work.read(u.c, work_id).state is not WorkState.BLOCKED:
+    told = strategy.chosen(u, stored, delivery.session, urgent=urgent)
+    u.c.execute(_ADD_DELIVERY, {**row, "strategy": told.strategy.value})
+    if told.work is None or work.read(u.c, told.work).state is not WorkState.BLOCKED:
         sessions.wake(u, delivery.session)  # a blocked item is woken when a person has spoken
-    if work_id is not None and stored.source != HUB_SOURCE:
-        match_external(u, work_id, stored)
+    if told.work is not None and stored.source != HUB_SOURCE:
+        match_external(u, told.work, stored)
 
 
 def match_external(u: Unit, work_id: str, stored: StoredTrigger) -> None:
@@ -287,7 +283,7 @@ def notify(
     way = routing.Route(disposition=disposition, deliveries=(delivery,), reason=reason)
     fate = _Fate(thread=thread, who=who, judgement=judgement, way=way)
     stored = _insert(u, HUB_SOURCE, trigger, fate)
-    _deliver(u, stored, delivery)
+    _deliver(u, stored, delivery, urgent=False)
     record(
         u, "intake.accepted", About(trigger_id=stored.id, session_id=session), {"kind": notice.kind}
     )
@@ -365,7 +361,7 @@ def _ownerless(c: sa.Connection, session: str) -> list[str]:
         SESSION.c.ended_at_ms.is_(None),
     )
     left = sa.and_(DELIVERY.c.session_id == session, DELIVERY.c.taken_n.is_(None), DELIVERY.c.wake)
-    from_outside = sa.or_(TRIGGER.c.source != HUB_SOURCE, TRIGGER.c.kind == OPERATOR_MESSAGE)
+    from_outside = sa.or_(TRIGGER.c.source != HUB_SOURCE, TRIGGER.c.kind.in_(FROM_OPERATORS))
     found = (
         sa.select(TRIGGER.c.id)
         .join(DELIVERY, DELIVERY.c.trigger_id == TRIGGER.c.id)

@@ -8,8 +8,9 @@ import sqlalchemy as sa
 
 from upright.api import Actor, ActorKind, Channel
 from upright.core import work as machine
-from upright.core.ids import SessionId, ThreadId
+from upright.core.ids import SessionId, ThreadId, TriggerId
 from upright.core.request import RequestKind
+from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR_QUESTION
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import WorkState
 from upright.store import intake, outbox, requests, threads, waits, work
@@ -19,14 +20,22 @@ from upright.store.tables import SESSION
 from upright.store.unit import Unit
 
 OPERATOR: Final = Actor(id="operator", name="operator", kind=ActorKind.OPERATOR)
+_TITLES: Final = {
+    OPERATOR_MESSAGE: "the operator says",
+    OPERATOR_INTERRUPT: "the operator interrupts",
+    OPERATOR_QUESTION: "the operator asks; answer in one message, then go on",
+}
 
 
-def say(u: Unit, session: str, text: str) -> SessionId:
+def say(u: Unit, session: str, text: str, kind: str = OPERATOR_MESSAGE) -> TriggerId:
     """Tell a live session something, as the operator; it is woken.
+
+    *kind* says how it is meant: a message waits for the next safe point, an interrupt cuts the
+    step under way short, a question is answered beside it (B9). A question unblocks nothing.
 
     Raises:
         UnknownIdError: there is no such session.
-        NotNowError: it has ended.
+        NotNowError: it has ended; or its item is blocked, and this is a question.
     """
     row = u.c.execute(sa.select(SESSION).where(SESSION.c.id == session)).one_or_none()
     if row is None:
@@ -34,16 +43,17 @@ def say(u: Unit, session: str, text: str) -> SessionId:
     if row.ended_at_ms is not None:
         raise NotNowError(session, "the session has ended; nobody listens there any more")
     notice = intake.Notice(
-        kind=intake.OPERATOR_MESSAGE,
+        kind=kind,
         channel=Channel.OPERATOR,
-        title="the operator says",
+        title=_TITLES[kind],
         text=text,
         actor=OPERATOR,
     )
-    if row.work_id is not None:
+    if row.work_id is not None and kind != OPERATOR_QUESTION:
         _unblock(u, row.work_id)
-    intake.notify(u, session, _thread(u, row.work_id, session), notice)
-    return SessionId(session)
+    elif row.work_id is not None and work.read(u.c, row.work_id).state is WorkState.BLOCKED:
+        raise NotNowError(session, "it is blocked: answer what it asks, or say something to it")
+    return intake.notify(u, session, _thread(u, row.work_id, session), notice)
 
 
 def answer(u: Unit, request: str, text: str, by: str) -> SessionId | None:
