@@ -88,16 +88,45 @@ class PersonId(SQLModel, table=True):
 
 
 class Device(SQLModel, table=True):
-    """A paired machine, pinned by its key."""
+    """A paired machine, pinned by its key.
+
+    ``offered_json``: capabilities that it has and nobody has granted yet (E1.4). ``helper_json``:
+    the argv prefix of its program for files. ``foreign_json``: commands that it holds and no row
+    knows (E7). ``suspected_at_ms``: since when two machines seem to use its key (E2.3).
+    """
 
     id: str = Field(primary_key=True)
     name: str
+    owner: str = ""
     public_key: bytes = Field(sa_column=Column(LargeBinary, nullable=False, unique=True))
     state: str
     caps_json: str
     facts_json: str
+    offered_json: str = "[]"
+    helper_json: str = "[]"
+    foreign_json: str = "[]"
+    remote: str = ""
+    suspected_at_ms: int | None = Field(default=None, sa_column=big())
     approved_at_ms: int = Field(sa_column=big(null=False))
     seen_at_ms: int | None = Field(default=None, sa_column=big())
+
+
+class DeviceShare(SQLModel, table=True):
+    """A person whose items a device runs beside its owner's (E10.2); ``*`` is everybody."""
+
+    __tablename__ = "device_share"
+    device_id: str = Field(primary_key=True)
+    person: str = Field(primary_key=True)
+    added_at_ms: int = Field(sa_column=big(null=False))
+
+
+class Placement(SQLModel, table=True):
+    """Where an item's worktree is: it stays there until a person moves it (E10.4)."""
+
+    work_id: str = Field(primary_key=True)
+    device_id: str = Field(index=True)
+    path: str
+    placed_at_ms: int = Field(sa_column=big(null=False))
 
 
 class Workspace(SQLModel, table=True):

@@ -61,14 +61,27 @@ def upgrade() -> None:
         "device",
         sa.Column("id", TEXT, nullable=False),
         sa.Column("name", TEXT, nullable=False),
+        sa.Column("owner", TEXT, nullable=False),
         sa.Column("public_key", sa.LargeBinary(), nullable=False),
         sa.Column("state", TEXT, nullable=False),
         sa.Column("caps_json", TEXT, nullable=False),
         sa.Column("facts_json", TEXT, nullable=False),
+        sa.Column("offered_json", TEXT, nullable=False),
+        sa.Column("helper_json", TEXT, nullable=False),
+        sa.Column("foreign_json", TEXT, nullable=False),
+        sa.Column("remote", TEXT, nullable=False),
+        sa.Column("suspected_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("approved_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("seen_at_ms", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("public_key"),
+    )
+    op.create_table(
+        "device_share",
+        sa.Column("device_id", TEXT, nullable=False),
+        sa.Column("person", TEXT, nullable=False),
+        sa.Column("added_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("device_id", "person"),
     )
     op.create_table(
         "entry",
@@ -314,6 +327,15 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("key"),
     )
     op.create_index(op.f("ix_person_id_name"), "person_id", ["name"], unique=False)
+    op.create_table(
+        "placement",
+        sa.Column("work_id", TEXT, nullable=False),
+        sa.Column("device_id", TEXT, nullable=False),
+        sa.Column("path", TEXT, nullable=False),
+        sa.Column("placed_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("work_id"),
+    )
+    op.create_index(op.f("ix_placement_device_id"), "placement", ["device_id"], unique=False)
     op.create_table(
         "receipt",
         sa.Column("source", TEXT, nullable=False),
@@ -670,6 +692,8 @@ def downgrade() -> None:
     op.drop_table("relation")
     op.drop_index(op.f("ix_receipt_outbox_id"), table_name="receipt")
     op.drop_table("receipt")
+    op.drop_index(op.f("ix_placement_device_id"), table_name="placement")
+    op.drop_table("placement")
     op.drop_index(op.f("ix_person_id_name"), table_name="person_id")
     op.drop_table("person_id")
     op.drop_table("person")
@@ -758,6 +782,7 @@ def downgrade() -> None:
     )
     op.drop_table("event")
     op.drop_table("entry")
+    op.drop_table("device_share")
     op.drop_table("device")
     op.drop_index(op.f("ix_delivery_trigger_id"), table_name="delivery")
     op.drop_index(
