@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pytest
@@ -124,7 +124,7 @@ class Outbox(Machine):
             work=self.work,
             trigger=None,
             effect_class=EffectClass.REPLY,
-            destination=PULL,
+            destination=replace(PULL, address=(("number", str(self.keys % 3)),)),
             text=f"said under {key}",
             idempotency_key=key,
             state=OutboxState.HELD if held else OutboxState.PENDING,
@@ -137,7 +137,7 @@ class Outbox(Machine):
     def claims(self, limit: int) -> None:
         """The sender takes what is due."""
         late = self._late()
-        taken = self.bench.do(lambda u: outbox.claim_due(u, limit))
+        taken = self.bench.do(lambda u: outbox.claim_due(u, limit)).taken
         for stored in taken:
             self.met[pair("outbox", OutboxState.PENDING, Claimed)] += 1
             assert (stored.id,) not in late
@@ -275,6 +275,7 @@ class Outbox(Machine):
             self.claims(limit=100)
             while self.claimed:
                 self.sends(0, "yes")
+                self.claims(limit=100)
             self.bench.go_on(31)
         self.is_visible_once_or_unknown()
         left = self.bench.rows("SELECT idempotency_key FROM outbox WHERE state = 'pending'")

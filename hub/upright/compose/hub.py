@@ -130,7 +130,13 @@ class _Builder:
         self.clock = SystemClock()
         self.ids = SortableIds(self.clock)
         self.bell = Bell()
-        self.units = Units(roots.store, self.clock, self.ids, committed=self.bell.ring)
+        self.units = Units(
+            roots.store,
+            self.clock,
+            self.ids,
+            committed=self.bell.ring,
+            terms=self.settings.terms(),
+        )
         self.signals = Signals()
         self.links = Links(self.clock)
         self.identity = HubIdentity(hub_id, private_key(self.home))

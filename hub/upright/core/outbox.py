@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from upright.core.backoff import Backoff
+from upright.core.errors import IllegalMoveError
 from upright.core.machine import move
 
 
@@ -155,3 +156,28 @@ def step(
 def expired(item: OutboxItem, now_ms: int) -> bool:
     """Say whether an unsent effect has passed its time."""
     return item.expires_at_ms is not None and now_ms >= item.expires_at_ms
+
+
+RETRIABLE: Final = frozenset({OutboxState.UNKNOWN, OutboxState.EXPIRED, OutboxState.DEAD})
+
+
+def revive(item: OutboxItem, *, now_ms: int, life_ms: int | None) -> OutboxItem:
+    """Give a settled effect that was not sent a new life, because a person asks for it (B15.2).
+
+    It is the one way out of a terminal state, and no code takes it by itself. What may be visible
+    already keeps that mark and counts one try, so that its sender looks before it sends.
+
+    Raises:
+        IllegalMoveError: it was sent, or is not settled.
+    """
+    if item.state not in RETRIABLE:
+        raise IllegalMoveError(state=item.state.value, event="Retried")
+    may_be_visible = item.may_be_visible or item.state is OutboxState.UNKNOWN
+    return OutboxItem(
+        state=OutboxState.PENDING,
+        tries=int(may_be_visible),
+        due_at_ms=now_ms,
+        expires_at_ms=None if life_ms is None else now_ms + life_ms,
+        reason="a person asked for it again",
+        may_be_visible=may_be_visible,
+    )

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from upright.core.terms import DEFAULT_TERMS, Terms
 from upright.engine.clock import now_ms
 from upright.engine.ports import Clock, IdSource
 from upright.store.storage import Storage
@@ -19,8 +20,15 @@ class Units:
     """Writes and reads with the clock and the ids filled in; ``committed`` follows each write."""
 
     def __init__(
-        self, store: Storage, clock: Clock, ids: IdSource, *, committed: Callable[[], None]
+        self,
+        store: Storage,
+        clock: Clock,
+        ids: IdSource,
+        *,
+        committed: Callable[[], None],
+        terms: Terms = DEFAULT_TERMS,
     ) -> None:
+        self._terms = terms
         self._store = store
         self.clock = clock
         self._ids = ids
@@ -33,9 +41,12 @@ class Units:
             StoreUnavailableError: nothing was stored.
         """
         at, store = now_ms(self.clock), self._store
-        done = await store.write(lambda c: unit(Unit(c, store.time(c, at), self._ids.new)))
+        done = await store.write(lambda c: unit(self._unit(c, store.time(c, at))))
         self._committed()
         return done
+
+    def _unit(self, c: Connection, at_ms: int) -> Unit:
+        return Unit(c, at_ms, self._ids.new, self._terms)
 
     async def read(self, query: Callable[[Connection], T]) -> T:
         """Run a query on a snapshot."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 
 from upright.api import (
@@ -34,7 +33,7 @@ Send = Callable[[Effect], Awaitable[Receipt]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenderLimits:
-    """Bounds of the sender. ``send_s`` bounds one try; ``batch`` what is claimed at once."""
+    """Bounds of the sender. ``send_s`` bounds one try; ``batch`` what is on its way at once."""
 
     sweep_s: float = 5.0
     send_s: float = 60.0
@@ -54,7 +53,11 @@ class SenderParts:
 
 
 class Sender:
-    """Claims, sends, settles: in order for each source, and no source waits for another."""
+    """Claims, sends, settles: in order for each destination, and none waits for another.
+
+    A lane (one destination of one source) has one effect on its way at a time; the store gives
+    out its oldest, so the order holds over restarts, too.
+    """
 
     def __init__(self, parts: SenderParts) -> None:
         self._units = parts.units
@@ -63,6 +66,7 @@ class Sender:
         self._roll = parts.roll
         self._limits = parts.limits
         self._hint = Hint()
+        self._sending = 0
 
     def hint(self) -> None:
         """Say that the outbox may hold something that is due."""
@@ -75,27 +79,34 @@ class Sender:
         sending would be nobody's until the hub's next start.
         """
         await self._units.write(outbox.abandon_all)
-        while True:
-            claimed = await self._units.write(lambda u: outbox.claim_due(u, self._limits.batch))
-            by_source: defaultdict[str, list[Stored]] = defaultdict(list)
-            for stored in claimed:
-                by_source[stored.destination.source].append(stored)
-            async with asyncio.TaskGroup() as group:
-                for source, batch in by_source.items():
-                    group.create_task(self._in_order(batch), name=f"send {source}")
-            if not claimed:
+        self._sending = 0
+        async with asyncio.TaskGroup() as group:
+            while True:
+                for stored in await self._claim():
+                    self._sending += 1
+                    group.create_task(self._one(stored), name=f"send {stored.id}")
                 await self._hint.wait(await self._pause_s())
 
-    async def _in_order(self, batch: Iterable[Stored]) -> None:
-        for stored in batch:
-            await self._perform(stored)
+    async def _claim(self) -> list[Stored]:
+        free = self._limits.batch - self._sending
+        if free <= 0:
+            return []
+        claims = await self._units.write(lambda u: outbox.claim_due(u, free))
+        self._woken(claims.expired)
+        return list(claims.taken)
+
+    async def _one(self, stored: Stored) -> None:
+        """Send one; whoever comes behind it in its lane is due now."""
+        await self._perform(stored)
+        self._sending -= 1
+        self._hint.give()
 
     async def _pause_s(self) -> float:
-        due = await self._units.read(outbox.next_due_ms)
-        if due is None:
+        at = now_ms(self._units.clock)
+        due = await self._units.read(lambda c: outbox.next_due_ms(c, at))
+        if due is None or self._sending >= self._limits.batch:
             return self._limits.sweep_s
-        wait_s = (due - now_ms(self._units.clock)) / 1000
-        return min(max(wait_s, 0.0), self._limits.sweep_s)
+        return min(max((due - at) / 1000, 0.0), self._limits.sweep_s)
 
     async def _perform(self, stored: Stored) -> None:
         """Try once; what came of it, whatever it is, becomes the row's new state."""
@@ -147,6 +158,8 @@ class Sender:
     ) -> Setback:
         backoff = self._limits.backoff
         wait_s = backoff.delay_s(stored.item.tries, roll=self._roll(), at_least_s=after_s)
+        if not gives_up and after_s is None:
+            wait_s = min(wait_s, outbox.PATIENCE_MS / 1000)  # it keeps its place in its lane
         return Setback(
             event=NotDelivered(),
             reason=str(error),

@@ -18,8 +18,10 @@ from upright.settings.shape import (
     EMPTY,
     OPENAI_URL,
     DatabaseSection,
+    DeadlinesSection,
     HubSection,
     Limits,
+    LivesSection,
     LogsSection,
     ModelSection,
     Settings,
@@ -37,6 +39,8 @@ SECTIONS: Final[Mapping[str, type]] = {
     "model": ModelSection,
     "logs": LogsSection,
     "limits": Limits,
+    "deadlines": DeadlinesSection,
+    "lives": LivesSection,
 }
 ALIASES: Final = {
     "OPENAI_BASE_URL": "model.base_url",

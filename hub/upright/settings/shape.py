@@ -11,9 +11,11 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from upright.api import ActorKind, SecretRef
+from upright.api import ActorKind, EffectClass, SecretRef
 from upright.core.gate import DEFAULT_RULES, Mode, Rule, Rules
+from upright.core.terms import Terms
 from upright.core.trigger import People, Person
+from upright.core.wait import WaitKind
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 OPENAI_URL: Final = "https://api.openai.com/v1"
@@ -191,12 +193,49 @@ class Limits:
     dead_s: float = 40.0
     # streams
     events_poll_s: float = 5.0
+    # what may sleep for ever is looked for
+    oracle_s: float = 30.0
 
     def __post_init__(self) -> None:
-        for name in self.__slots__:
-            if getattr(self, name) <= 0:
-                problem = f"{name} must be above 0"
-                raise ValueError(problem)
+        _above_0(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadlinesSection:
+    """``[deadlines]``: how long each kind of wait may last before something else happens (B11.3).
+
+    Then: a job is looked at; of what is outside or a system fact a person is asked; a person is
+    reminded, and the item is blocked.
+    """
+
+    job_s: int = 2 * 3600
+    external_s: int = 3 * 24 * 3600
+    operator_s: int = 7 * 24 * 3600
+    system_s: int = 24 * 3600
+
+    def __post_init__(self) -> None:
+        _above_0(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivesSection:
+    """``[lives]``: how long an effect that could not be sent is still worth sending (B15.3).
+
+    After an outage what is older is listed as expired, and doesn't go out.
+    """
+
+    reply_s: int = 24 * 3600
+    reach_s: int = 24 * 3600
+
+    def __post_init__(self) -> None:
+        _above_0(self)
+
+
+def _above_0(section: DeadlinesSection | LivesSection | Limits) -> None:
+    for name in section.__slots__:
+        if getattr(section, name) <= 0:
+            problem = f"{name} must be above 0"
+            raise ValueError(problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +258,8 @@ class Settings:
     bots: frozenset[str] = frozenset()
     trusted_bots: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)
+    deadlines: DeadlinesSection = field(default_factory=DeadlinesSection)
+    lives: LivesSection = field(default_factory=LivesSection)
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -248,3 +289,17 @@ class Settings:
             for name, person in self.people.items()
         )
         return People.of(persons, self.bots, self.trusted_bots)
+
+    def terms(self) -> Terms:
+        """Return the deadlines and lives as units of work use them."""
+        deadlines, lives = self.deadlines, self.lives
+        return Terms(
+            deadlines_s={
+                WaitKind.JOB: deadlines.job_s,
+                WaitKind.EXTERNAL: deadlines.external_s,
+                WaitKind.OPERATOR: deadlines.operator_s,
+                WaitKind.SYSTEM: deadlines.system_s,
+                WaitKind.TIMER: 0,
+            },
+            lives_s={EffectClass.REPLY: lives.reply_s, EffectClass.REACH: lives.reach_s},
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import sqlalchemy as sa
@@ -12,16 +12,17 @@ import sqlalchemy as sa
 from upright.api import Channel, Destination, EffectClass, Receipt
 from upright.core import outbox as machine
 from upright.core.backoff import Backoff
-from upright.core.ids import OutboxId
+from upright.core.ids import OutboxId, SessionId
 from upright.core.outbox import OutboxItem, OutboxState
 from upright.store import codec, intake, threads, work
-from upright.store.errors import UnknownIdError
+from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.events import About, Cost, charge, record
-from upright.store.tables import OUTBOX, SESSION
+from upright.store.tables import EVENT, OUTBOX, SESSION
 from upright.store.unit import Unit
 
 _ABANDONED: Final = Backoff(max_tries=8)
 """How often an effect may take its sender down with it."""
+_EXPIRE_AT_ONCE: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class Stored:
     text: str
     idempotency_key: str
     digest: str
+    effect_class: EffectClass
     item: OutboxItem
     receipt_id: str
     receipt_url: str
@@ -125,6 +127,7 @@ def read(c: sa.Connection, outbox: str) -> Stored:
         text=row.text,
         idempotency_key=row.idempotency_key,
         digest=row.digest,
+        effect_class=EffectClass(row.effect_class),
         item=OutboxItem(
             state=OutboxState(row.state),
             tries=row.tries,
@@ -138,30 +141,83 @@ def read(c: sa.Connection, outbox: str) -> Stored:
     )
 
 
-def claim_due(u: Unit, limit: int) -> list[Stored]:
-    """Claim what is due, the oldest first; what is too late expires instead of going out."""
-    due = sa.select(OUTBOX.c.id).where(
-        OUTBOX.c.state == OutboxState.PENDING.value, OUTBOX.c.due_at_ms <= u.now_ms
-    )
-    claimed = []
-    for found in u.c.scalars(due.order_by(OUTBOX.c.created_at_ms, OUTBOX.c.id).limit(limit)).all():
+# ------------------------------------------------------------------ the queue
+PATIENCE_MS: Final = 60_000
+"""An effect that waits longer than this for its next try lets those behind it in its lane pass."""
+_NOW: Final = sa.bindparam("now_ms", type_=sa.BigInteger())
+_PENDING: Final = OUTBOX.c.state == OutboxState.PENDING.value
+_OLDER: Final = OUTBOX.alias("older")
+_BEHIND: Final = sa.exists().where(
+    _OLDER.c.lane == OUTBOX.c.lane,
+    _OLDER.c.settled_at_ms.is_(None),
+    _OLDER.c.id < OUTBOX.c.id,
+    sa.or_(
+        _OLDER.c.state == OutboxState.SENDING.value,
+        sa.and_(
+            _OLDER.c.state == OutboxState.PENDING.value,
+            _OLDER.c.due_at_ms <= _NOW + PATIENCE_MS,
+        ),
+    ),
+)
+_BUSY: Final = sa.exists().where(
+    _OLDER.c.lane == OUTBOX.c.lane,
+    _OLDER.c.settled_at_ms.is_(None),
+    _OLDER.c.state == OutboxState.SENDING.value,
+)
+_HEADS: Final = (
+    sa.select(OUTBOX.c.id)
+    .where(_PENDING, OUTBOX.c.due_at_ms <= _NOW, sa.not_(_BEHIND), sa.not_(_BUSY))
+    .order_by(OUTBOX.c.created_at_ms, OUTBOX.c.id)
+    .limit(sa.bindparam("most", type_=sa.Integer()))
+)
+_LATE: Final = (
+    sa.select(OUTBOX.c.id)
+    .where(_PENDING, OUTBOX.c.expires_at_ms <= _NOW)
+    .order_by(OUTBOX.c.id)
+    .limit(_EXPIRE_AT_ONCE)
+)
+_NEXT_DUE: Final = sa.select(sa.func.min(OUTBOX.c.due_at_ms)).where(
+    _PENDING, OUTBOX.c.due_at_ms > _NOW
+)
+_NEXT_LATE: Final = sa.select(sa.func.min(OUTBOX.c.expires_at_ms)).where(_PENDING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What a sender may send now, oldest first, and the sessions whose effects were too late."""
+
+    taken: tuple[Stored, ...]
+    expired: tuple[SessionId, ...]
+
+
+def claim_due(u: Unit, limit: int) -> Claims:
+    """Claim what is due: of each lane only the oldest that is not settled (B15).
+
+    What is too late expires instead of going out, due or not. Held effects, which wait for a
+    person, and one whose next try is more than ``PATIENCE_MS`` away hold up nobody.
+    """
+    late = [read(u.c, one) for one in u.c.scalars(_LATE, {"now_ms": u.now_ms}).all()]
+    for stored in late:
+        _settle(u, stored, machine.step(stored.item, machine.TooLate(), now_ms=u.now_ms))
+    claimed, lanes = list[Stored](), set[str]()
+    for found in u.c.scalars(_HEADS, {"now_ms": u.now_ms, "most": limit}).all():
         stored = read(u.c, found)
-        if machine.expired(stored.item, u.now_ms):
-            _settle(u, stored, machine.step(stored.item, machine.TooLate(), now_ms=u.now_ms))
-            continue
+        if machine.expired(stored.item, u.now_ms) or lane(stored.destination) in lanes:
+            continue  # more have expired than one look takes; or an impatient one passed its head
+        lanes.add(lane(stored.destination))
         _store(u, stored, machine.step(stored.item, machine.Claimed(), now_ms=u.now_ms))
         claimed.append(read(u.c, found))
-    return claimed
+    expired = tuple(SessionId(stored.session) for stored in late)
+    return Claims(taken=tuple(claimed), expired=expired)
 
 
-def next_due_ms(c: sa.Connection) -> int | None:
-    """Return when the next pending effect is due."""
-    found: int | None = c.scalar(
-        sa.select(sa.func.min(OUTBOX.c.due_at_ms)).where(
-            OUTBOX.c.state == OutboxState.PENDING.value
-        )
-    )
-    return found
+def next_due_ms(c: sa.Connection, now_ms: int) -> int | None:
+    """Return when a sender should look again: a pending effect becomes due, or too late.
+
+    One that is due already and was not claimed waits for another of its lane, whose end is told.
+    """
+    times: list[int | None] = [c.scalar(_NEXT_DUE, {"now_ms": now_ms}), c.scalar(_NEXT_LATE)]
+    return min((at for at in times if at is not None), default=None)
 
 
 def abandon_all(u: Unit) -> int:
@@ -221,16 +277,37 @@ def set_back(u: Unit, stored: Stored, setback: Setback) -> OutboxState:
 
 
 def release(u: Unit, outbox: str) -> None:
-    """Let a held effect go: a person approved exactly this."""
+    """Let a held effect go: a person approved exactly this; its life begins now."""
     stored = read(u.c, outbox)
-    _store(u, stored, machine.step(stored.item, machine.Released(), now_ms=u.now_ms))
+    item = machine.step(stored.item, machine.Released(), now_ms=u.now_ms)
+    life_ms = u.terms.life_ms(stored.effect_class)
+    _store(u, stored, replace(item, due_at_ms=u.now_ms, expires_at_ms=u.now_ms + life_ms))
 
 
 def discard(u: Unit, outbox: str, reason: str) -> None:
-    """Drop a held or pending effect for good."""
+    """Drop a held or pending effect for good; its session is told."""
     stored = read(u.c, outbox)
     step = machine.step(stored.item, machine.Discarded(), now_ms=u.now_ms, reason=reason)
     _settle(u, stored, step)
+
+
+def retry(u: Unit, outbox: str, *, by: str, yes: bool) -> Stored:
+    """Send again what was given up, has expired, or may be visible already.
+
+    Raises:
+        UnknownIdError: there is no such effect.
+        IllegalMoveError: it was sent, or is still on its way.
+        NotNowError: it may be visible, and *yes* does not say that a person has looked (B15.2).
+    """
+    stored = read(u.c, outbox)
+    life_ms = u.terms.life_ms(stored.effect_class)
+    item = machine.revive(stored.item, now_ms=u.now_ms, life_ms=life_ms)
+    if item.may_be_visible and not yes:
+        raise NotNowError(outbox, "it may be visible already: look there first, then say yes")
+    _store(u, stored, item)
+    about = About(session_id=stored.session, work_id=stored.work, outbox_id=stored.id)
+    record(u, "effect.retried", about, {"was": stored.item.state.value, "by": by})
+    return read(u.c, outbox)
 
 
 def _store(u: Unit, stored: Stored, item: OutboxItem) -> None:
@@ -242,6 +319,7 @@ def _store(u: Unit, stored: Stored, item: OutboxItem) -> None:
             tries=item.tries,
             may_be_visible=item.may_be_visible,
             due_at_ms=item.due_at_ms,
+            expires_at_ms=item.expires_at_ms,
             reason=item.reason,
             settled_at_ms=u.now_ms if item.state in machine.TERMINAL else None,
         )
@@ -260,15 +338,21 @@ def _settle(
             SESSION.c.id == stored.session, SESSION.c.ended_at_ms.is_(None)
         )
     )
-    if item.state is OutboxState.SENT or alive is None:
+    if alive is None or (item.state is OutboxState.SENT and not _was_told(u, stored.id)):
         return
     notice = intake.Notice(
         kind=f"effect.{item.state.value}",
         channel=Channel.JOB,
         title=f"{stored.id} is {item.state.value}",
         text=item.reason,
-        dedupe=(f"effect:{stored.id}:{item.state.value}",),
+        dedupe=(f"effect:{stored.id}:{item.state.value}:{u.now_ms}",),
         facts=(("outbox", stored.id), ("state", item.state.value)),
     )
     own = work.read(u.c, stored.work).thread if stored.work else threads.own(u, stored.session)
     intake.notify(u, stored.session, own, notice)
+
+
+def _was_told(u: Unit, outbox: str) -> bool:
+    """Say whether the session believes that it failed: a person took it up again since."""
+    retried = sa.and_(EVENT.c.outbox_id == outbox, EVENT.c.stop == "effect.retried")
+    return u.c.scalar(sa.select(EVENT.c.seq).where(retried).limit(1)) is not None

@@ -8,17 +8,23 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
+from upright.core.terms import DEFAULT_TERMS, Terms
+
 T = TypeVar("T")
 Connection = sa.Connection  # whoever runs a query names the type here, and speaks no SQL
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One transaction's connection, its time (epoch milliseconds) and ``new_id("trigger")``."""
+    """One transaction's connection, its time (epoch milliseconds) and ``new_id("trigger")``.
+
+    ``terms`` are the configured deadlines and lives.
+    """
 
     c: Connection
     now_ms: int
     new_id: Callable[[str], str]
+    terms: Terms = DEFAULT_TERMS
 
     def attempt(self, part: Callable[[], T]) -> T:
         """Run *part*; when it raises, what it wrote is taken back, and nothing else."""

@@ -46,7 +46,8 @@ def register(u: Unit, work: str, asked: Asked) -> Wait:
     Raises:
         InvalidError: the deadline is not in the future.
     """
-    deadline_ms, then = waits.deadline(asked.kind, u.now_ms, asked.deadline_s)
+    seconds = u.terms.wait_s(asked.kind, asked.deadline_s)
+    deadline_ms, then = waits.deadline(asked.kind, u.now_ms, seconds)
     cancel(u.c, work, kind=asked.kind, ref=asked.ref)
     generation = 1 + int(u.c.scalar(sa.select(WORK.c.generation).where(WORK.c.id == work)) or 0)
     u.c.execute(WORK.update().where(WORK.c.id == work).values(generation=generation))

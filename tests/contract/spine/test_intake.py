@@ -126,7 +126,7 @@ async def sent(hub: StillHub, item: WorkItem, receipt: str) -> None:
             idempotency_key=receipt,
         )
         outbox.put(u, draft)
-        (stored,) = outbox.claim_due(u, 1)
+        (stored,) = outbox.claim_due(u, 1).taken
         outbox.delivered(u, stored, Receipt(provider_id=receipt), 0.1)
 
     await hub.do(unit)

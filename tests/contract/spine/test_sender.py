@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -13,6 +13,7 @@ from fixtures.still_hub import PULL, StillHub
 from upright.api import (
     ConnectorAuthFailedError,
     ConnectorNotReadyError,
+    Destination,
     Effect,
     EffectClass,
     PermanentSendError,
@@ -30,6 +31,9 @@ from upright.store.tables import OUTBOX
 LIMITS = SenderLimits(
     sweep_s=30.0, send_s=20.0, backoff=Backoff(base_s=10.0, cap_s=100.0, max_tries=3)
 )
+
+
+ELSEWHERE = replace(PULL, address=(("number", "8"),))
 
 
 @dataclass
@@ -77,13 +81,13 @@ async def effects(hub: StillHub, *keys: str) -> WorkItem:
     return item
 
 
-async def put(hub: StillHub, item: WorkItem, key: str) -> None:
+async def put(hub: StillHub, item: WorkItem, key: str, *, to: Destination = PULL) -> None:
     draft = outbox.Draft(
         session=item.session,
         work=item.id,
         trigger=item.trigger,
         effect_class=EffectClass.REPLY,
-        destination=PULL,
+        destination=to,
         text=f"Fixed {key}.",
         idempotency_key=key,
     )
@@ -149,7 +153,7 @@ async def test_what_did_not_go_out_is_sent_again_after_its_time(
         sender.hint()
         item = await hub.opened()
         await hub.asleep(item)
-        await put(hub, item, "b")
+        await put(hub, item, "b", to=ELSEWHERE)
         sender.hint()
         await settled(hub, "pending", "sent")
         hub.clock.go_on(0.001)
@@ -246,3 +250,53 @@ async def test_a_provider_that_never_answers_leaves_an_unknown_and_holds_up_nobo
     async with sending(hub, post):
         await settled(hub, "unknown", "sent")
     assert hub.hinted == [item.session]
+
+
+@pytest.mark.clause("B15.3")
+async def test_a_hung_destination_holds_up_no_other(hub: StillHub) -> None:
+    item = await effects(hub, "a", "b")
+    hung = asyncio.Event()
+
+    async def send(effect: Effect) -> Receipt:
+        if effect.destination == PULL:
+            hung.set()
+            await asyncio.Event().wait()
+        return Receipt(provider_id="c-1")
+
+    parts = SenderParts(units=hub.units, send=send, woken=hub.wake, roll=lambda: 0.5, limits=LIMITS)
+    sender = Sender(parts)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(sender.run())
+        async with asyncio.timeout(10):
+            await hung.wait()
+        await put(hub, item, "c", to=ELSEWHERE)
+        sender.hint()
+        await settled(hub, "sending", "pending", "sent")
+        task.cancel()
+
+
+@pytest.mark.clause("B15.2")
+async def test_a_send_before_the_connector_is_ready_waits_and_goes_out_once_in_order(
+    hub: StillHub,
+) -> None:
+    """OC/6917: a reply was dropped while its channel warmed up."""
+    await effects(hub, "a", "b", "c")
+    post = Post(answers=[ConnectorNotReadyError("loading") for _ in range(6)])
+    async with sending(hub, post) as sender:
+        for tries in range(1, 7):
+            await first_tried(hub, tries)
+            hub.clock.go_on(60)
+            sender.hint()
+        await settled(hub, "sent", "sent", "sent")
+    keys = [effect.idempotency_key for effect in post.seen]
+    assert keys == ["a"] * 7 + ["b", "c"]
+
+
+async def first_tried(hub: StillHub, tries: int) -> None:
+    """Wait until the oldest effect rests after so many tries."""
+
+    async def look() -> bool:
+        row = (await hub.rows(OUTBOX))[0]
+        return (row["state"], row["tries"]) == ("pending", tries)
+
+    await hub.until(look)

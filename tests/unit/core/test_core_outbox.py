@@ -23,6 +23,7 @@ from upright.core.outbox import (
     TooLate,
     Uncertain,
     expired,
+    revive,
     step,
 )
 
@@ -160,3 +161,28 @@ def test_what_may_be_visible_from_a_dead_senders_try_never_counts_as_unsent(
     later = step(again, NotDelivered(), now_ms=0)
     assert step(later, event, now_ms=0).state is OutboxState.UNKNOWN
     assert step(again, Delivered(), now_ms=0).state is OutboxState.SENT
+
+
+@pytest.mark.clause("B15.2")
+@pytest.mark.parametrize("state", [OutboxState.DEAD, OutboxState.EXPIRED])
+def test_what_nobody_saw_begins_anew_when_a_person_asks(state: OutboxState) -> None:
+    lost = OutboxItem(state=state, tries=8, expires_at_ms=1, reason="503")
+    again = revive(lost, now_ms=NOW_MS, life_ms=5000)
+    assert (again.state, again.tries, again.due_at_ms) == ("pending", 0, NOW_MS)
+    assert (again.expires_at_ms, again.may_be_visible) == (NOW_MS + 5000, False)
+
+
+@pytest.mark.clause("B15.2")
+def test_what_may_be_visible_is_looked_for_before_it_is_sent_again() -> None:
+    again = revive(OutboxItem(state=OutboxState.UNKNOWN, tries=8), now_ms=NOW_MS, life_ms=None)
+    assert (again.tries, again.may_be_visible, again.expires_at_ms) == (1, True, None)
+    claimed = step(again, Claimed(), now_ms=NOW_MS)
+    assert claimed.tries == 2
+
+
+@pytest.mark.parametrize(
+    "state", [s for s in OutboxState if s not in {"dead", "expired", "unknown"}]
+)
+def test_what_was_sent_or_is_on_its_way_is_not_sent_again(state: OutboxState) -> None:
+    with pytest.raises(IllegalMoveError):
+        revive(OutboxItem(state=state), now_ms=NOW_MS, life_ms=None)

@@ -16,9 +16,6 @@ from upright.core.request import RequestKind
 from upright.core.wait import WaitKind
 from upright.store import intake, outbox, requests, waits
 
-LIFE_MS: Final = 24 * 3600 * 1000
-"""How long a reply may wait for its channel; after an outage older ones are listed, not sent."""
-
 
 @arguments(config=STRICT)
 class ReplyArguments:
@@ -89,7 +86,7 @@ def _send(here: Here, reply: _Reply) -> Outcome:
             text=reply.text,
             idempotency_key=f"{here.lease.session}:{here.call.id}",
             state=OutboxState.HELD if held else OutboxState.PENDING,
-            life_ms=None if held else LIFE_MS,
+            life_ms=None if held else here.u.terms.life_ms(EffectClass.REPLY),
             turn=here.turn,
         ),
     )
