@@ -240,6 +240,9 @@ class Work(SQLModel, table=True):
     reason: str = ""
     created_at_ms: int = Field(sa_column=big(null=False))
     changed_at_ms: int = Field(sa_column=big(null=False))
+    __table_args__ = (
+        live_index("ix_work_live", "state <> 'completed' AND state <> 'cancelled'", "id"),
+    )
 
 
 class Relation(SQLModel, table=True):

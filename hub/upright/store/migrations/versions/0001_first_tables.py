@@ -600,6 +600,14 @@ def upgrade() -> None:
         sa.UniqueConstraint("session_id"),
         sa.UniqueConstraint("trigger_id"),
     )
+    op.create_index(
+        "ix_work_live",
+        "work",
+        ["id"],
+        unique=False,
+        sqlite_where=sa.text("state <> 'completed' AND state <> 'cancelled'"),
+        postgresql_where=sa.text("state <> 'completed' AND state <> 'cancelled'"),
+    )
     op.create_index(op.f("ix_work_state"), "work", ["state"], unique=False)
     op.create_index(op.f("ix_work_thread_id"), "work", ["thread_id"], unique=False)
     op.create_table(
@@ -616,6 +624,12 @@ def downgrade() -> None:
     op.drop_table("workspace")
     op.drop_index(op.f("ix_work_thread_id"), table_name="work")
     op.drop_index(op.f("ix_work_state"), table_name="work")
+    op.drop_index(
+        "ix_work_live",
+        table_name="work",
+        sqlite_where=sa.text("state <> 'completed' AND state <> 'cancelled'"),
+        postgresql_where=sa.text("state <> 'completed' AND state <> 'cancelled'"),
+    )
     op.drop_table("work")
     op.drop_index(op.f("ix_watch_job_id"), table_name="watch")
     op.drop_index(
