@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Final
 
-from upright.settings.shape import Limits
+from upright.settings.shape import Limits, RetentionSection
 
 _HEAD: Final = """\
 # Upright's configuration. Flags win over the environment (UPRIGHT_HUB_PORT=…), that over this file.
@@ -90,8 +90,18 @@ _HEAD: Final = """\
 # Seconds, bytes and counts; the defaults are meant to be left alone.
 """
 
+_RETENTION: Final = """
+# How long each kind of thing is kept: in days from when it was settled; 0: for ever. All output
+# together has a cap in bytes, too. What was pruned keeps its id, and says when; what unfinished
+# work needs is kept, whatever its age.
+[retention]
+"""
+
 
 def template() -> str:
     """Return the whole file."""
-    limits = "".join(f"#{each.name} = {each.default}\n" for each in fields(Limits))
-    return _HEAD + limits
+    return f"{_HEAD}{_keys(Limits)}{_RETENTION}{_keys(RetentionSection)}"
+
+
+def _keys(section: type[Limits | RetentionSection]) -> str:
+    return "".join(f"#{each.name} = {each.default}\n" for each in fields(section))

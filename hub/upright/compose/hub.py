@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from upright.agent.turn import AgentLimits, AgentParts, TurnRunner
 from upright.api import Secret
 from upright.compose.commands import CommandParts, HubCommands
+from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake
 from upright.compose.report import Report
 from upright.core.backoff import Backoff
@@ -81,6 +82,7 @@ class Hub:
     connectors: Connectors
     links: Links
     supervisor: Supervisor
+    growth: Growth
     web: Parts
     home: Home
 
@@ -137,6 +139,7 @@ class _Builder:
             committed=self.bell.ring,
             terms=self.settings.terms(),
         )
+        self.growth = growth(self.settings, self.home, self.units)
         self.signals = Signals()
         self.links = Links(self.clock)
         self.identity = HubIdentity(hub_id, private_key(self.home))
@@ -150,6 +153,7 @@ class _Builder:
                 drain_s=limits.drain_s / 2,
             ),
             roll,
+            held=lambda: self.growth.full,
         )
         self.timers = Timers(self.units, self.engine.hint, sweep_s=limits.sweep_s)
         wiring = Wiring(units=self.units, signals=self.signals, woken=self.woken)
@@ -160,8 +164,9 @@ class _Builder:
             rules=self.settings.gate_rules(),
             people=self.settings.identities(),
             routes=section.configured,
+            spill_bytes=limits.spill_bytes if self.growth.spill is not None else 0,
         )
-        self.intake = Intake(self.units, self.engine, policy)
+        self.intake = Intake(self.units, self.engine, policy, self.growth)
 
     def woken(self, sessions: Collection[SessionId]) -> None:
         """Hint what an outcome may have changed: turns and deadlines."""
@@ -287,6 +292,7 @@ class _Builder:
             online=self.links.online,
             status=report.status,
             unready=report.unready,
+            gauges=self.growth.gauges,
             bell=self.bell,
             hosts=frozenset({urlsplit(hub.public_url).hostname or "localhost"}),
             statuses={
@@ -322,6 +328,7 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
         connectors=connectors,
         supervisor=supervisor,
         began_ms=now_ms(make.clock),
+        growth=make.growth,
     )
     web = make.web(commands, make.door(pairings), connectors, report)
     return Hub(
@@ -338,6 +345,7 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
         connectors=connectors,
         links=make.links,
         supervisor=supervisor,
+        growth=make.growth,
         web=web,
         home=make.home,
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from upright.api import Trigger
+from upright.compose.growth import Growth
 from upright.engine.embedded import EmbeddedEngine
 from upright.engine.units import Units
 from upright.store import intake, sources
@@ -19,7 +20,10 @@ HEARD_MS: Final = 1000
 class Intake:
     """Takes triggers in for the web and for connectors; hints follow the commit."""
 
-    def __init__(self, units: Units, engine: EmbeddedEngine, policy: Policy) -> None:
+    def __init__(
+        self, units: Units, engine: EmbeddedEngine, policy: Policy, growth: Growth
+    ) -> None:
+        self._growth = growth
         self._units = units
         self._engine = engine
         self._policy = policy
@@ -43,6 +47,9 @@ class Intake:
                 heard_ms = u.now_ms
             return intake.accept(u, source, triggers, self._policy, cursor=cursor), heard_ms
 
-        accepted, self._heard_ms[source] = await self._units.write(unit)
+        self._growth.require_room()
+        raws = [trigger.raw for trigger in triggers]
+        async with self._growth.spilled(raws, self._policy.spill_bytes):
+            accepted, self._heard_ms[source] = await self._units.write(unit)
         self._engine.hint([session for one in accepted for session in one.woke])
         return accepted

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from upright.compose.growth import Growth
 from upright.core.connector import ConnectorState
 from upright.devices.links import Links
 from upright.engine.supervisor import Supervisor
@@ -23,6 +24,7 @@ class Report:
     connectors: Connectors
     supervisor: Supervisor
     began_ms: int
+    growth: Growth
 
     async def status(self) -> Mapping[str, object]:
         """Say which version runs since when, and how its parts are."""
@@ -50,4 +52,4 @@ class Report:
             for one in self.connectors.standings()
             if one.state is ConnectorState.LOADING
         }
-        return {**services, **loading}
+        return {**services, **loading, **self.growth.unready()}

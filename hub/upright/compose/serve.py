@@ -115,6 +115,7 @@ async def run(hub: Hub, listening: socket.socket, stop: asyncio.Event, ready: Re
         make_app(hub.web), access_log=None, handle_signals=False, shutdown_timeout=2.0
     )
     await web_runner.setup()
+    await hub.growth.begin()
     keep = hub.supervisor.keep
     async with asyncio.TaskGroup() as group:
         turns = group.create_task(keep("engine", lambda: _turns(hub)), name="engine")
@@ -125,6 +126,7 @@ async def run(hub: Hub, listening: socket.socket, stop: asyncio.Event, ready: Re
                 ("devices", hub.dispatcher.run),
                 ("outward", hub.sender.run),
                 ("sources", hub.connectors.run),
+                *hub.growth.services().items(),
             )
         ]
         await _try_sources(hub)

@@ -131,6 +131,7 @@ class Job:
     created_at_ms: int
     started_at_ms: int | None
     ended_at_ms: int | None
+    pruned_at_ms: int | None = None  # its output is gone since then
 
     @property
     def over(self) -> bool:

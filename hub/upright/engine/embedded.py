@@ -42,7 +42,16 @@ def recover(u: Unit) -> dict[str, int]:
 class EmbeddedEngine:
     """Runs turns of sessions that are ready, one turn at a time each."""
 
-    def __init__(self, units: Units, limits: EngineLimits, roll: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        units: Units,
+        limits: EngineLimits,
+        roll: Callable[[], float],
+        *,
+        held: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Make an engine; while *held* says so, it begins nothing new."""
+        self._held = held
         self._units = units
         self._limits = limits
         self._roll = roll
@@ -91,7 +100,7 @@ class EmbeddedEngine:
 
     async def _claim(self) -> list[Claim]:
         free = self._limits.turns - len(self._running)
-        if free <= 0:
+        if free <= 0 or self._held():
             return []
         until = int(self._limits.lease_s * 1000)
 
@@ -106,7 +115,7 @@ class EmbeddedEngine:
 
     async def _pause_s(self) -> float:
         """Return how long nothing needs to be claimed: to the next ready time, at most a sweep."""
-        if len(self._running) >= self._limits.turns:
+        if len(self._running) >= self._limits.turns or self._held():
             return self._limits.sweep_s
         try:
             ready = await self._units.read(sessions.next_ready_ms)

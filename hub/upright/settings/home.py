@@ -45,6 +45,11 @@ class Home:
         """The hub's private key; devices pin its public half."""
         return self.folder / "hub.key"
 
+    @property
+    def spill(self) -> Path:
+        """Large payloads, each a file that is named by what is in it."""
+        return self.folder / "spill"
+
     def read_token(self) -> Secret | None:
         """Return the API token; None when there is none yet."""
         try:

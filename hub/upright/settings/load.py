@@ -24,6 +24,7 @@ from upright.settings.shape import (
     LivesSection,
     LogsSection,
     ModelSection,
+    RetentionSection,
     Settings,
     SourceSection,
 )
@@ -41,6 +42,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "limits": Limits,
     "deadlines": DeadlinesSection,
     "lives": LivesSection,
+    "retention": RetentionSection,
 }
 ALIASES: Final = {
     "OPENAI_BASE_URL": "model.base_url",

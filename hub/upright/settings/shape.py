@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from upright.api import ActorKind, EffectClass, SecretRef
 from upright.core.gate import DEFAULT_RULES, Mode, Rule, Rules
 from upright.core.terms import Terms
+from upright.core.retention import Keep
 from upright.core.trigger import People, Person
 from upright.core.wait import WaitKind
 
@@ -167,6 +168,45 @@ class PersonSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionSection:
+    """``[retention]``: how long each kind of thing is kept, in days; 0: for ever.
+
+    Ids stay: what was pruned says when. What unfinished work needs is kept, whatever its age.
+    """
+
+    raw_days: int = 30  # payloads, as they came
+    transcript_days: int = 90  # of sessions that have ended
+    output_days: int = 30  # of jobs that have ended
+    output_bytes: int = 2_147_483_648  # all output there is; the oldest goes first
+    events_days: int = 180
+    receipts_days: int = 400  # the texts of effects; their receipts stay
+    ledger_days: int = 400
+    dedupe_days: int = 0  # what refuses a second delivery
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if getattr(self, name) < 0:
+                problem = f"{name} must be 0, for ever, or above"
+                raise ValueError(problem)
+        if 0 < self.dedupe_days < max(self.raw_days, 7):
+            problem = "dedupe_days must not be below raw_days, nor below 7: what came comes again"
+            raise ValueError(problem)
+
+    def keep(self) -> Keep:
+        """Return what the pruner goes by."""
+        return Keep(
+            raw=self.raw_days,
+            transcript=self.transcript_days,
+            output=self.output_days,
+            output_bytes=self.output_bytes,
+            events=self.events_days,
+            receipts=self.receipts_days,
+            ledger=self.ledger_days,
+            dedupe=self.dedupe_days,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """``[limits]``: bounds and intervals; tests scale them down."""
 
@@ -195,6 +235,10 @@ class Limits:
     events_poll_s: float = 5.0
     # what may sleep for ever is looked for
     oracle_s: float = 30.0
+    # growth
+    prune_s: float = 600.0  # how often everything that has an age is looked at
+    spill_bytes: int = 262_144  # a larger payload is a file of its own (SQLite)
+    disk_free_bytes: int = 268_435_456  # with less room nothing new is taken in
 
     def __post_init__(self) -> None:
         _above_0(self)
@@ -260,6 +304,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     deadlines: DeadlinesSection = field(default_factory=DeadlinesSection)
     lives: LivesSection = field(default_factory=LivesSection)
+    retention: RetentionSection = field(default_factory=RetentionSection)
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -24,6 +24,17 @@ class StoreUnavailableError(StoreError):
         super().__init__(": ".join(said))
 
 
+class DiskFullError(StoreUnavailableError):
+    """There is too little room on the disk to take anything new in; nothing is stored."""
+
+    code = "store.disk_full"
+
+    def __init__(self, folder: str, free_bytes: int) -> None:
+        said = f"only {free_bytes // 1024**2} MiB are free at {folder}; nothing new is taken in"
+        super().__init__(said)
+        self.free_bytes = free_bytes
+
+
 class StoreInUseError(StoreError):
     """Another process has this database open, and only one may."""
 

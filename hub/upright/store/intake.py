@@ -17,7 +17,7 @@ from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR
 from upright.core.trigger import Disposition, Origin, People, StoredTrigger, origin
 from upright.core.wait import Outcome, WaitKind, Wake
 from upright.core.work import WorkState
-from upright.store import codec, sessions, strategy, threads, waits, work
+from upright.store import codec, sessions, spill, strategy, threads, waits, work
 from upright.store.events import About, record, record_all
 from upright.store.tables import CURSOR, DEDUPE, DELIVERY, OUTBOX, PAYLOAD, SESSION, TRIGGER
 from upright.store.unit import Unit
@@ -65,6 +65,7 @@ class Policy:
     rules: Rules
     people: People
     routes: bool
+    spill_bytes: int = 0  # a larger payload was stored as a file beforehand; 0: none was
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,9 @@ def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accep
     asks = judgement.verdict is Verdict.EXPLICIT and not followers
     router = sessions.ensure_router(u) if asks and policy.routes else None
     way = routing.route(judgement, who, followers, router)
-    fate = _Fate(thread=home, who=who, judgement=judgement, way=way)
+    fate = _Fate(
+        thread=home, who=who, judgement=judgement, way=way, spill_bytes=policy.spill_bytes
+    )
     stored = _insert(u, source, trigger, fate)
     for delivery in way.deliveries:
         _deliver(u, stored, delivery, urgent=judgement.urgent)
@@ -161,19 +164,21 @@ class _Fate:
     who: Origin
     judgement: Judgement
     way: routing.Route
+    spill_bytes: int = 0
 
 
 def _insert(u: Unit, source: str, trigger: Trigger, fate: _Fate) -> StoredTrigger:
     who, judgement, way, thread = fate.who, fate.judgement, fate.way, fate.thread
     payload = u.new_id("payload")
+    in_a_file = 0 < fate.spill_bytes < len(trigger.raw)
     u.c.execute(
         _ADD_PAYLOAD,
         {
             "id": payload,
             "media_type": trigger.raw_type,
-            "body": trigger.raw,
+            "body": b"" if in_a_file else trigger.raw,
             "size": len(trigger.raw),
-            "spilled": "",
+            "spilled": spill.digest(trigger.raw) if in_a_file else "",
             "created_at_ms": u.now_ms,
         },
     )

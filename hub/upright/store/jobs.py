@@ -163,6 +163,7 @@ def _read(row: sa.Row[tuple[object, ...]]) -> Job:
         created_at_ms=row.created_at_ms,
         started_at_ms=row.started_at_ms,
         ended_at_ms=row.ended_at_ms,
+        pruned_at_ms=row.pruned_at_ms,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from upright.core.job import Job, JobState
+from upright.core.retention import pruned_on
 from upright.store.errors import OutputGapError
 from upright.store.tables import JOB, OUTPUT
 
@@ -119,8 +120,11 @@ def result(c: sa.Connection, job: Job, cap_bytes: int = SHOWN_BYTES) -> dict[str
     if job.code is not None:
         said["code"] = job.code
     said["started"] = job.started
-    said["stdout"] = shown(c, Stream(job.id, "stdout"), cap_bytes)
-    said["stderr"] = shown(c, Stream(job.id, "stderr"), cap_bytes)
+    if job.pruned_at_ms is None:
+        said["stdout"] = shown(c, Stream(job.id, "stdout"), cap_bytes)
+        said["stderr"] = shown(c, Stream(job.id, "stderr"), cap_bytes)
+    else:
+        said["output"] = pruned_on(job.pruned_at_ms)
     if detail.get("text"):
         said["note"] = detail["text"]
     for key in ("survivors", "env_dropped"):

@@ -5,15 +5,18 @@ Every view that is asked for one thing raises UnknownIdError when there is none.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from upright.core.request import RequestState
+from upright.core.retention import pruned_on
 from upright.core.transcript import decode
 from upright.core.trigger import Disposition
 from upright.store import costs
 from upright.store.columns import OldestXact
+from upright.store.errors import UnknownIdError
 from upright.store.plain import Plain, columns, listed, one, plain
 from upright.store.tables import (
     DELIVERY,
@@ -80,7 +83,7 @@ def trigger(c: sa.Connection, trigger_id: str) -> Plain:
     """Return a trigger whole: ``body``, verdict and disposition with their reasons.
 
     Also ``thread`` with its keys, ``deliveries`` (each with the session's kind and item, and the
-    turn that took it), ``payload`` (None once it is pruned), ``work_id`` and ``outbox``.
+    turn that took it), ``payload`` (``raw`` says whether it is kept), ``work_id``, ``outbox``.
     """
     found = one(c, TRIGGER, trigger_id)
     found["body"].pop("raw", None)  # the payload has the bytes
@@ -126,27 +129,55 @@ def deliveries(c: sa.Connection, trigger_id: str) -> list[Plain]:
 
 
 def _payload(c: sa.Connection, payload_id: str) -> Plain | None:
-    size = sa.func.length(PAYLOAD.c.body).label("bytes")
-    chosen = sa.select(*columns(PAYLOAD, without=["body"]), size)
-    row = c.execute(chosen.where(PAYLOAD.c.id == payload_id)).mappings().one_or_none()
-    return None if row is None else plain(row)
+    chosen = sa.select(*columns(PAYLOAD, without=["body"])).where(PAYLOAD.c.id == payload_id)
+    row = c.execute(chosen).mappings().one_or_none()
+    return None if row is None else {**plain(row), "raw": _where(row)}
 
 
-def payload(c: sa.Connection, payload_id: str) -> tuple[str, bytes] | None:
-    """Return a payload's media type and its raw bytes; None when it is not there (any more)."""
-    chosen = sa.select(PAYLOAD.c.media_type, PAYLOAD.c.body).where(PAYLOAD.c.id == payload_id)
-    row = c.execute(chosen).one_or_none()
-    return None if row is None else (row.media_type, bytes(row.body))
+def _where(row: sa.RowMapping) -> str:
+    """Say where a payload's bytes are."""
+    if row["pruned_at_ms"] is not None:
+        return pruned_on(row["pruned_at_ms"])
+    return "in a file" if row["spilled"] else "kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """A payload: its ``body``, or the digest of the file that has it; both empty: pruned."""
+
+    media_type: str
+    body: bytes
+    spilled: str
+    pruned: str
+
+
+def payload(c: sa.Connection, payload_id: str) -> Raw:
+    """Return a payload, or when it was pruned.
+
+    Raises:
+        UnknownIdError: there is none.
+    """
+    row = c.execute(sa.select(PAYLOAD).where(PAYLOAD.c.id == payload_id)).one_or_none()
+    if row is None:
+        raise UnknownIdError(payload_id)
+    return Raw(
+        media_type=row.media_type,
+        body=bytes(row.body),
+        spilled=row.spilled,
+        pruned=pruned_on(row.pruned_at_ms),
+    )
 
 
 # ------------------------------------------------------------------ sessions
 def session(c: sa.Connection, session_id: str) -> Plain:
     """Return a session with its ``subscriptions``, ``pending`` inbox, ``turns`` and ``costs``.
 
-    ``status`` is ``ended``, ``running`` (a lease is held), ``ready`` or ``resting``.
+    ``status`` is ``ended``, ``running`` (a lease is held), ``ready`` or ``resting``;
+    ``transcript`` says whether it is kept.
     """
     found = one(c, SESSION, session_id)
     found["status"] = _status(found)
+    found["transcript"] = pruned_on(found["pruned_at_ms"]) or "kept"
     found["subscriptions"] = listed(
         c,
         sa.select(SUBSCRIPTION.c.thread_id, THREAD.c.title, SUBSCRIPTION.c.created_at_ms)

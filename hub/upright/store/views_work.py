@@ -9,6 +9,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from upright.core.request import RequestState
+from upright.core.retention import pruned_on
 from upright.core.wait import WaitState
 from upright.core.work import WorkState
 from upright.store import costs
@@ -96,6 +97,7 @@ def job(c: sa.Connection, job_id: str) -> Plain:
     """
     found = one(c, JOB, job_id)
     found["stdin_bytes"] = len(found.pop("stdin")) // 2
+    found["output"] = pruned_on(found["pruned_at_ms"]) or "kept"
     return found
 
 

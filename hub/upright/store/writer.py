@@ -52,6 +52,7 @@ def open_engine(path: str, *, read_only: bool = False) -> Engine:
         dbapi.isolation_level = None  # sqlite3 never sends BEGIN
         for pragma in (
             f"busy_timeout={_BUSY_MS}",
+            "auto_vacuum=INCREMENTAL",  # of a file without tables, and before it has a log
             "journal_mode=WAL",
             "synchronous=FULL",
             "foreign_keys=ON",

@@ -14,6 +14,7 @@ from upright.agent.tools.base import STRICT, Done, Here, Outcome, Started, Tool,
 from upright.api import EffectClass
 from upright.core.job import Job
 from upright.core.mandate import Decision
+from upright.core.retention import pruned_on
 from upright.core.wait import WaitKind
 from upright.core.work import WorkItem
 from upright.store import devices, jobs, output, requests, waits
@@ -157,7 +158,7 @@ def _read_output(here: Here, asked: OutputArguments) -> Outcome:
     job = _own(here, asked.job)
     stream = output.Stream(job.id, asked.stream)
     begin, data = output.read(here.u.c, stream, asked.offset, output.SHOWN_BYTES)
-    body = {
+    body: dict[str, object] = {
         "job": job.id,
         "stream": asked.stream,
         "offset": begin,
@@ -165,6 +166,8 @@ def _read_output(here: Here, asked: OutputArguments) -> Outcome:
         "total": output.length(here.u.c, stream),
         "text": data.decode(errors="replace"),
     }
+    if job.pruned_at_ms is not None:
+        body["note"] = pruned_on(job.pruned_at_ms)
     return Done(body=body)
 
 

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass as arguments
 from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
 from upright.core.context import trigger_body
 from upright.core.ids import kind_of
-from upright.store import intake, jobs, outbox, output, proofs
+from upright.store import intake, jobs, outbox, output, proofs, retention
 
 READ_CHARS: Final = 16_000
 
@@ -44,6 +44,8 @@ def _trigger(here: Here, asked: ReadArguments) -> Done:
     body |= {"id": stored.id, "kind": stored.trigger.kind, "trust": stored.trust.label}
     if end < len(text):
         body["read_on_at"] = end
+    if pruned := retention.payload_pruned(here.u.c, stored.payload):
+        body["raw"] = pruned
     return Done(body=body)
 
 
