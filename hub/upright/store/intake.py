@@ -102,9 +102,7 @@ def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accep
     asks = judgement.verdict is Verdict.EXPLICIT and not followers
     router = sessions.ensure_router(u) if asks and policy.routes else None
     way = routing.route(judgement, who, followers, router)
-    fate = _Fate(
-        thread=home, who=who, judgement=judgement, way=way, spill_bytes=policy.spill_bytes
-    )
+    fate = _Fate(thread=home, who=who, judgement=judgement, way=way, spill_bytes=policy.spill_bytes)
     stored = _insert(u, source, trigger, fate)
     for delivery in way.deliveries:
         _deliver(u, stored, delivery, urgent=judgement.urgent)

@@ -113,7 +113,7 @@ def create(where: Address) -> None:
         if current(path) is not None:
             raise FileExistsError(str(path))
         path.touch(mode=0o600)
-        engine = open_engine(str(path))
+        engine = open_engine(str(path), is_new=True)
         try:
             with engine.begin() as connection:
                 METADATA.create_all(connection)

@@ -32,13 +32,15 @@ _BUSY_MS: Final = 5000
 _WAL_BYTES: Final = 64 * 1024 * 1024  # a log that grew beyond is cut back at the next checkpoint
 
 
-def open_engine(path: str, *, read_only: bool = False) -> Engine:
+def open_engine(path: str, *, read_only: bool = False, is_new: bool = False) -> Engine:
     """Open the file so that SQLAlchemy, and nobody else, decides where a transaction begins.
 
     Python's sqlite3 begins one by itself, late, and only before INSERT, UPDATE and DELETE: a
     SAVEPOINT sent first would stand outside, and its RELEASE would commit. BEGIN IMMEDIATE, since
     a transaction that reads first and writes later fails at once when another has written in
     between (SQLITE_BUSY_SNAPSHOT, which no busy_timeout waits for).
+
+    A file that *is_new* is told, before anything is in it, that its free pages can be given back.
     """
     url = f"sqlite:///{path}"
     if read_only:
@@ -51,8 +53,8 @@ def open_engine(path: str, *, read_only: bool = False) -> Engine:
     def _connect(dbapi: sqlite3.Connection, _record: object) -> None:
         dbapi.isolation_level = None  # sqlite3 never sends BEGIN
         for pragma in (
+            *(("auto_vacuum=INCREMENTAL",) if is_new else ()),
             f"busy_timeout={_BUSY_MS}",
-            "auto_vacuum=INCREMENTAL",  # of a file without tables, and before it has a log
             "journal_mode=WAL",
             "synchronous=FULL",
             "foreign_keys=ON",

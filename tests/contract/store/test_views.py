@@ -58,7 +58,7 @@ def test_a_trigger_is_shown_whole(c: sa.Connection) -> None:
     assert (red["verdict"], red["rule"], red["work_id"]) == ("explicit", "a rule", "wk_fix")
     assert red["thread"]["keys"] == ["pr:7", "sha:abc"]
     assert red["thread"]["sessions"] == ["se_fix"]
-    assert red["payload"]["bytes"] == 12
+    assert (red["payload"]["size"], red["payload"]["raw"]) == (12, "kept")
     assert [(d["session_id"], d["session_kind"], d["turn_id"]) for d in red["deliveries"]] == [
         ("se_router", "router", "tu_router"),
         ("se_fix", "worker", "tu_fix"),
@@ -72,9 +72,10 @@ def test_a_delivery_that_nobody_took_yet_has_no_turn(c: sa.Connection) -> None:
 
 def test_a_trigger_outlives_its_payload(c: sa.Connection) -> None:
     before = views.payload(c, "pl_red")
-    c.execute(PAYLOAD.delete())
-    assert before == ("application/json", b'{"number":7}')
-    assert (views.trigger(c, "tr_red")["payload"], views.payload(c, "pl_red")) == (None, None)
+    c.execute(PAYLOAD.update().values(body=b"", pruned_at_ms=0))
+    assert (before.media_type, before.body) == ("application/json", b'{"number":7}')
+    assert views.trigger(c, "tr_red")["payload"]["raw"] == "pruned on 1970-01-01"
+    assert views.payload(c, "pl_red").pruned == "pruned on 1970-01-01"
 
 
 # ------------------------------------------------------------------ sessions

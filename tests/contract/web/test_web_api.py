@@ -53,7 +53,7 @@ async def test_any_unique_beginning_shows_the_thing(
 
 
 async def test_one_thing_by_its_kind(client: Client) -> None:
-    assert (await client.read("/v1/triggers/tr_red"))["payload"]["bytes"] == 12
+    assert (await client.read("/v1/triggers/tr_red"))["payload"]["size"] == 12
     assert (await client.read("/v1/work/wk_fix"))["waits"][0]["id"] == "wt_ci"
     assert (await client.read("/v1/sessions/se_fix"))["entries"] == 4
     entries = await client.read("/v1/sessions/se_fix/entries?after=1&limit=1")
