@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Final
 
-from upright.settings.shape import Limits, RetentionSection
+from upright.settings.shape import DeadlinesSection, Limits, LivesSection, RetentionSection
+
+Section = Limits | DeadlinesSection | LivesSection | RetentionSection
 
 _HEAD: Final = """\
 # Upright's configuration. Flags win over the environment (UPRIGHT_HUB_PORT=…), that over this file.
@@ -98,10 +100,28 @@ _RETENTION: Final = """
 """
 
 
+_DEADLINES: Final = """
+# How long each kind of wait may last, in seconds, before something else happens: a job is looked
+# at; of the world and the system a person is asked; a person is reminded.
+[deadlines]
+"""
+
+_LIVES: Final = """
+# How long an effect may wait to be sent before it is too late, in seconds.
+[lives]
+"""
+
+
 def template() -> str:
     """Return the whole file."""
-    return f"{_HEAD}{_keys(Limits)}{_RETENTION}{_keys(RetentionSection)}"
+    sections: tuple[tuple[str, type[Section]], ...] = (
+        (_HEAD, Limits),
+        (_DEADLINES, DeadlinesSection),
+        (_LIVES, LivesSection),
+        (_RETENTION, RetentionSection),
+    )
+    return "".join(f"{head}{_keys(section)}" for head, section in sections)
 
 
-def _keys(section: type[Limits | RetentionSection]) -> str:
+def _keys(section: type[Section]) -> str:
     return "".join(f"#{each.name} = {each.default}\n" for each in fields(section))

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from upright.api import ActorKind, EffectClass, SecretRef
 from upright.core.gate import DEFAULT_RULES, Mode, Rule, Rules
-from upright.core.terms import Terms
 from upright.core.retention import Keep
+from upright.core.terms import Terms
 from upright.core.trigger import People, Person
 from upright.core.wait import WaitKind
 
