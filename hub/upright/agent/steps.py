@@ -72,10 +72,14 @@ def look(c: Connection, turn: Turn) -> View:
     item = work.read(c, turn.work) if turn.work else None
     mine = jobs.briefs(c, turn.claim.session)
     open_calls = {call.id for call in unanswered(turn.messages)}
+    came = sessions.inbox(c, turn.claim.session)
+    # a turn that begins takes all that wakes; one that runs is not prolonged by what was folded
+    due = came.waking if turn.steps == 0 else came.due
     turn.jobs = {job.call_id: job.id for job in mine if job.call_id in open_calls}
     return View(
         messages=tuple(turn.messages),
-        inbox=sessions.inbox_size(c, turn.claim.session),
+        inbox=came.waiting if due else 0,
+        folded=came.waiting if came.waking else 0,
         steps=turn.steps,
         nudges=turn.nudges,
         settled=_settled(c, item, is_busy=any(job.state not in OVER for job in mine)),

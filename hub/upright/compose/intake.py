@@ -51,5 +51,5 @@ class Intake:
         raws = [trigger.raw for trigger in triggers]
         async with self._growth.spilled(raws, self._policy.spill_bytes):
             accepted, self._heard_ms[source] = await self._units.write(unit)
-        self._engine.hint([session for one in accepted for session in one.woke])
+        self._engine.hint([session for one in accepted for session in one.sooner])
         return accepted

@@ -27,6 +27,8 @@ class View:
     ``results`` maps an answered call to a digest of its result, ids and times left out.
     ``ending`` are the answered calls whose tool says that the model has nothing to add (a wait, a
     completion): the turn may rest without asking it again. ``over``: the work item is terminal.
+    ``inbox`` is how much is due; ``folded`` how much may be taken along when there is a step
+    anyway: it is no reason for one (B2.5).
     """
 
     messages: Sequence[Message]
@@ -38,6 +40,7 @@ class View:
     results: Mapping[str, str]
     ending: frozenset[str] = frozenset()
     over: bool = False
+    folded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +115,14 @@ def _go_on(view: View, limits: Limits) -> Action:
         return _rest(view, limits)
     if view.steps >= limits.max_steps:
         return Rest(Ending.TOO_LONG)
-    return CallModel()
+    return TakeInbox() if view.folded else CallModel()
 
 
 def _rest(view: View, limits: Limits) -> Action:
     if view.settled:
         return Rest(Ending.REST)
+    if view.folded:
+        return TakeInbox()  # better than a nudge: it is news
     if view.nudges < limits.max_nudges:
         return Nudge()
     return Rest(Ending.UNSETTLED)

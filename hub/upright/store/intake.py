@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from upright.api import Actor, ActorKind, Channel, Content, Context, Trigger
 from upright.core import routing
+from upright.core.fold import Quiet, presses
 from upright.core.gate import Judgement, Rules, Verdict, judge
 from upright.core.ids import SessionId, ThreadId, TriggerId
 from upright.core.mandate import Trust
@@ -19,6 +20,7 @@ from upright.core.wait import Outcome, WaitKind, Wake
 from upright.core.work import WorkState
 from upright.store import codec, sessions, spill, strategy, threads, waits, work
 from upright.store.events import About, record, record_all
+from upright.store.sessions import Woken
 from upright.store.tables import CURSOR, DEDUPE, DELIVERY, OUTBOX, PAYLOAD, SESSION, TRIGGER
 from upright.store.unit import Unit
 
@@ -60,23 +62,31 @@ class Policy:
     """What intake decides by; a new one takes effect for the next trigger, whole (B3.4).
 
     ``routes`` is False while no model is configured: nothing is handed to the router then.
+    ``quiet`` is the window in which what comes is folded (B2.5).
     """
 
     rules: Rules
     people: People
     routes: bool
     spill_bytes: int = 0  # a larger payload was stored as a file beforehand; 0: none was
+    quiet: Quiet = Quiet()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """What became of one trigger; a duplicate has the first one's id."""
+    """What became of one trigger; a duplicate has the first one's id.
+
+    ``woke`` are the sessions that it wakes now, ``folded`` those that take it at the end of their
+    quiet window, ``sooner`` those that are ready earlier than the engine knew.
+    """
 
     id: TriggerId
     duplicate: bool
     disposition: Disposition
     reason: str
     woke: tuple[SessionId, ...] = ()
+    folded: tuple[SessionId, ...] = ()
+    sooner: tuple[SessionId, ...] = ()
 
 
 def accept(
@@ -104,8 +114,12 @@ def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accep
     way = routing.route(judgement, who, followers, router)
     fate = _Fate(thread=home, who=who, judgement=judgement, way=way, spill_bytes=policy.spill_bytes)
     stored = _insert(u, source, trigger, fate)
-    for delivery in way.deliveries:
-        _deliver(u, stored, delivery, urgent=judgement.urgent)
+    edits = bool(trigger.context.edit_of)
+    pressing = presses(judgement, who.actor.kind, edits=edits)
+    urge = _Urge(pressing=pressing, quiet=policy.quiet)
+    woken = {
+        delivery.session: _deliver(u, stored, delivery, urge) for delivery in way.deliveries
+    }
     about = About(trigger_id=stored.id)
     fate_told = {
         "disposition": way.disposition,
@@ -117,13 +131,15 @@ def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accep
         ("gate.judged", about, {"verdict": judgement.verdict, "rule": judgement.rule}),
         ("intake.accepted", about, fate_told),
     )
-    woke = tuple(delivery.session for delivery in way.deliveries if delivery.wake)
+    wakes = tuple(delivery.session for delivery in way.deliveries if delivery.wake)
     return Accepted(
         id=stored.id,
         duplicate=False,
         disposition=way.disposition,
         reason=way.reason,
-        woke=woke,
+        woke=tuple(session for session in wakes if not woken[session].folded),
+        folded=tuple(session for session in wakes if woken[session].folded),
+        sooner=tuple(session for session in wakes if woken[session].sooner),
     )
 
 
@@ -219,18 +235,36 @@ def _insert(u: Unit, source: str, trigger: Trigger, fate: _Fate) -> StoredTrigge
     )
 
 
-def _deliver(u: Unit, stored: StoredTrigger, delivery: routing.Delivery, *, urgent: bool) -> None:
-    """Put a trigger into an inbox; one that wakes is told by what strategy it is taken (B9)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Urge:
+    """How a delivery wakes: at once, or by the quiet window; and whether a rule calls it urgent."""
+
+    pressing: bool
+    quiet: Quiet
+    urgent: bool = False
+
+
+_AT_ONCE: Final = _Urge(pressing=True, quiet=Quiet())
+
+
+def _deliver(u: Unit, stored: StoredTrigger, delivery: routing.Delivery, urge: _Urge) -> Woken:
+    """Put a trigger into an inbox; one that wakes is told by what strategy it is taken (B9).
+
+    A blocked item's session is woken when a person has spoken.
+    """
     row = {"session_id": delivery.session, "trigger_id": stored.id, "wake": delivery.wake}
+    woken = Woken(folded=False, sooner=False)
     if not delivery.wake:
-        u.c.execute(_ADD_DELIVERY, {**row, "strategy": Strategy.QUEUE.value})
-        return
-    told = strategy.chosen(u, stored, delivery.session, urgent=urgent)
-    u.c.execute(_ADD_DELIVERY, {**row, "strategy": told.strategy.value})
+        u.c.execute(_ADD_DELIVERY, {**row, "strategy": Strategy.QUEUE.value, "folded": False})
+        return woken
+    told = strategy.chosen(u, stored, delivery.session, urgent=urge.urgent)
     if told.work is None or work.read(u.c, told.work).state is not WorkState.BLOCKED:
-        sessions.wake(u, delivery.session)  # a blocked item is woken when a person has spoken
+        woken = sessions.fold(u, delivery.session, urge.quiet, pressing=urge.pressing)
+    taken = {"strategy": told.strategy.value, "folded": woken.folded}
+    u.c.execute(_ADD_DELIVERY, {**row, **taken})
     if told.work is not None and stored.source != HUB_SOURCE:
         match_external(u, told.work, stored)
+    return woken
 
 
 def match_external(u: Unit, work_id: str, stored: StoredTrigger) -> None:
@@ -286,7 +320,7 @@ def notify(
     way = routing.Route(disposition=disposition, deliveries=(delivery,), reason=reason)
     fate = _Fate(thread=thread, who=who, judgement=judgement, way=way)
     stored = _insert(u, HUB_SOURCE, trigger, fate)
-    _deliver(u, stored, delivery, urgent=False)
+    _deliver(u, stored, delivery, _AT_ONCE)
     record(
         u, "intake.accepted", About(trigger_id=stored.id, session_id=session), {"kind": notice.kind}
     )

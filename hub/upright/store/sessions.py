@@ -8,6 +8,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from upright.core import fold as folding
 from upright.core.ids import SessionId, WorkId
 from upright.core.mandate import Trust
 from upright.core.transcript import Message, decode, encode
@@ -74,8 +75,30 @@ _END_TURN: Final = (
         steps=sa.bindparam("taken"),
     )
 )
-_WAKES: Final = sa.select(DELIVERY.c.id).where(_INBOX, DELIVERY.c.wake).limit(1)
-_WAITING: Final = sa.select(sa.func.count()).where(_INBOX)
+_INBOX_SIZE: Final = sa.select(
+    sa.func.count().label("waiting"),
+    sa.func.count().filter(DELIVERY.c.wake).label("waking"),
+    sa.func.count().filter(DELIVERY.c.wake, sa.not_(DELIVERY.c.folded)).label("due"),
+).where(_INBOX)
+_FIRST_DUE: Final = (
+    sa.select(DELIVERY.c.folded, SESSION.c.fold_due_ms)
+    .join(SESSION, SESSION.c.id == DELIVERY.c.session_id)
+    .where(_INBOX, DELIVERY.c.wake)
+    .order_by(DELIVERY.c.folded)
+    .limit(1)
+)
+_FOLDS: Final = sa.select(
+    _READY, SESSION.c.failures, SESSION.c.fold_opened_ms, SESSION.c.fold_due_ms
+).where(_ONE, SESSION.c.ended_at_ms.is_(None))
+_FOLD: Final = (
+    SESSION.update()
+    .where(_ONE)
+    .values(
+        ready_at_ms=sa.bindparam("ready_ms"),
+        fold_opened_ms=sa.bindparam("opened_ms"),
+        fold_due_ms=sa.bindparam("due_ms"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +172,41 @@ def wake(u: Unit, session: str) -> None:
     u.c.execute(_WAKE, {"session": session, "now_ms": u.now_ms})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Woken:
+    """How a session was woken: ``folded``, when what came waits; ``sooner``, when it is ready."""
+
+    folded: bool
+    sooner: bool
+
+
+def fold(u: Unit, session: str, quiet: folding.Quiet, *, pressing: bool) -> Woken:
+    """Wake a live session by the rule of B2.5: now, or at the end of its quiet window.
+
+    ``sooner`` says that it is ready earlier than anybody knew: the engine wants a hint.
+    """
+    row = u.c.execute(_FOLDS, {"session": session}).one_or_none()
+    if row is None:
+        return Woken(folded=False, sooner=False)
+    opened_ms, due_ms = row.fold_opened_ms, row.fold_due_ms
+    window = None if due_ms is None else folding.Window(opened_ms=opened_ms, due_ms=due_ms)
+    standing = folding.Standing(
+        window=window, ready_ms=row.ready_at_ms, failing=row.failures > 0
+    )
+    done = folding.fold(standing, u.now_ms, quiet, pressing=pressing)
+    if (done.window, done.ready_ms) != (window, row.ready_at_ms):
+        after = done.window
+        values = {
+            "session": session,
+            "ready_ms": done.ready_ms,
+            "opened_ms": after.opened_ms if after else None,
+            "due_ms": after.due_ms if after else None,
+        }
+        u.c.execute(_FOLD, values)
+    sooner = row.ready_at_ms is None or done.ready_ms < row.ready_at_ms
+    return Woken(folded=done.folded, sooner=sooner)
+
+
 def park(c: sa.Connection, session: str) -> None:
     """Take a session out of the queue: a blocked item waits for a person, whatever comes."""
     c.execute(SESSION.update().where(SESSION.c.id == session).values(ready_at_ms=None))
@@ -211,13 +269,23 @@ def update(c: sa.Connection, lease: Claim, **values: object) -> None:
 
 
 def finish(u: Unit, lease: Claim, *, retry_at_ms: int | None, end: bool) -> None:
-    """Give the lease back. What came meanwhile, or a retry, makes the session ready again."""
-    more = not end and u.c.scalar(_WAKES, {"session": lease.session}) is not None
-    ready = None if end else u.now_ms if more and retry_at_ms is None else retry_at_ms
+    """Give the lease back. What came meanwhile, or a retry, makes the session ready again.
+
+    What was folded alone makes it ready at the end of its window (B2.5).
+    """
+    ready = None if end else _next(u, lease.session) if retry_at_ms is None else retry_at_ms
     values: dict[str, object] = {"lease_until_ms": None, "ready_at_ms": ready}
     if end:
         values["ended_at_ms"] = u.now_ms
     update(u.c, lease, **values)
+
+
+def _next(u: Unit, session: str) -> int | None:
+    """Return when something in a session's inbox wakes it; None when nothing does."""
+    first = u.c.execute(_FIRST_DUE, {"session": session}).one_or_none()
+    if first is None:
+        return None
+    return int(first.fold_due_ms) if first.folded and first.fold_due_ms else u.now_ms
 
 
 # ------------------------------------------------------------------ the transcript
@@ -304,11 +372,19 @@ def end_turn(u: Unit, turn: str, *, ending: str, steps: int) -> None:
     u.c.execute(_END_TURN, {"turn": turn, "now_ms": u.now_ms, "how": ending, "taken": steps})
 
 
-def inbox_size(c: sa.Connection, session: str) -> int:
-    """Count what waits to be taken; zero while nothing in it wakes."""
-    if c.scalar(_WAKES, {"session": session}) is None:
-        return 0
-    return int(c.scalar(_WAITING, {"session": session}) or 0)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inbox:
+    """How much waits to be taken: all of it, what wakes, and what is due now (B2.5)."""
+
+    waiting: int
+    waking: int
+    due: int
+
+
+def inbox(c: sa.Connection, session: str) -> Inbox:
+    """Count what waits to be taken."""
+    row = c.execute(_INBOX_SIZE, {"session": session}).one()
+    return Inbox(waiting=row.waiting, waking=row.waking, due=row.due)
 
 
 def live(c: sa.Connection, sessions: Collection[str]) -> set[str]:

@@ -149,7 +149,7 @@ async def test_context_that_came_during_a_turn_does_not(hub: StillHub) -> None:
     await hub.one(trigger("ci.queued"))
     await hub.do(lambda u: sessions.finish(u, lease, retry_at_ms=None, end=False))
     assert await hub.claim() == []
-    assert await hub.see(lambda c: sessions.inbox_size(c, item.session)) == 0
+    assert (await hub.see(lambda c: sessions.inbox(c, item.session))).waking == 0
 
 
 async def test_a_retry_is_claimed_at_its_time_and_not_before(hub: StillHub) -> None:
