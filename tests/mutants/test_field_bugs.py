@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -20,7 +21,10 @@ TESTS_FAILED: Final = 1  # pytest's exit code; 2 to 5 would mean that nothing wa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """One line changed for the worse, where it was seen in the field, and what must notice."""
+    """One line changed for the worse, where it was seen in the field, and what must notice.
+
+    ``clause`` is the clause of the design that it breaks, where there is one.
+    """
 
     name: str
     case: str
@@ -28,13 +32,15 @@ class Mutant:
     line: str
     becomes: str
     tests: tuple[str, ...]
+    clause: str = ""
 
 
 def mutants() -> list[Mutant]:
-    listed = tomllib.loads(Path(__file__).with_name("mutants.toml").read_text(encoding="utf-8"))
+    files = sorted(Path(__file__).parent.glob("*.toml"))
+    listed = [tomllib.loads(file.read_text(encoding="utf-8")).items() for file in files]
     return [
         Mutant(**{**one, "name": name, "tests": tuple(one["tests"])})
-        for name, one in listed.items()
+        for name, one in itertools.chain.from_iterable(listed)
     ]
 
 

@@ -16,6 +16,7 @@ from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake
 from upright.compose.report import Report
 from upright.core.backoff import Backoff
+from upright.core.fold import Quiet
 from upright.core.ids import SessionId
 from upright.core.turn import Limits as TurnLimits
 from upright.devices.dispatch import Dispatcher, Wiring
@@ -165,6 +166,9 @@ class _Builder:
             people=self.settings.identities(),
             routes=section.configured,
             spill_bytes=limits.spill_bytes if self.growth.spill is not None else 0,
+            quiet=Quiet(
+                quiet_ms=round(1000 * limits.fold_quiet_s), most_ms=round(1000 * limits.fold_max_s)
+            ),
         )
         self.intake = Intake(self.units, self.engine, policy, self.growth)
 

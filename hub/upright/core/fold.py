@@ -1,4 +1,4 @@
-"""Fold: which trigger wakes a session at once, and which waits for the end of a quiet window (B2.5).
+"""Fold: which trigger wakes a session at once, and which waits for a quiet window's end (B2.5).
 
 Leading edge: the first ordinary trigger wakes its session now and opens a window; what follows
 waits for ``quiet`` after the last, and never longer than ``most`` after the opening. The wake at
@@ -10,6 +10,7 @@ along what was folded.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from upright.api import ActorKind
 from upright.core.gate import Judgement, Verdict
@@ -21,6 +22,9 @@ class Quiet:
 
     quiet_ms: int = 2_000
     most_ms: int = 30_000
+
+
+QUIET: Final = Quiet()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +80,10 @@ def fold(standing: Standing, now_ms: int, quiet: Quiet, *, pressing: bool) -> Fo
     if window is None or opened_ms is None:
         opened = Window(opened_ms=now_ms, due_ms=now_ms + min(quiet.quiet_ms, quiet.most_ms))
         return Folding(window=opened, ready_ms=_soonest(ready_ms, now_ms), folded=False)
-    due_ms = min(now_ms + quiet.quiet_ms, opened_ms + quiet.most_ms)
-    known_ms = None if ready_ms == window.due_ms else ready_ms  # its own end moves along
+    last_ms = max(now_ms, opened_ms + 1)  # so that a window shows whether it holds something
+    due_ms = min(last_ms + quiet.quiet_ms, opened_ms + quiet.most_ms)
+    moves = ready_ms == window.due_ms > now_ms  # it is ready at the window's end, now a later one
+    known_ms = None if moves else ready_ms
     return Folding(
         window=Window(opened_ms=opened_ms, due_ms=due_ms),
         ready_ms=_soonest(known_ms, due_ms),

@@ -227,6 +227,10 @@ class Limits:
     connector_base_s: float = 1.0
     connector_cap_s: float = 300.0
     hook_body_s: float = 30.0
+    fold_quiet_s: float = 2.0  # what follows a trigger within this folds into the next wake
+    fold_max_s: float = 30.0  # however steadily it comes
+    reconcile_s: float = 300.0  # how often a source that can list is read for what was missed
+    backlog_triggers: int = 20_000  # so many wait unread, and webhooks are told to come later
     # devices
     handshake_s: float = 10.0
     ping_s: float = 15.0

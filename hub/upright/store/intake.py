@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from upright.api import Actor, ActorKind, Channel, Content, Context, Trigger
 from upright.core import routing
-from upright.core.fold import Quiet, presses
+from upright.core.fold import QUIET, Quiet, presses
 from upright.core.gate import Judgement, Rules, Verdict, judge
 from upright.core.ids import SessionId, ThreadId, TriggerId
 from upright.core.mandate import Trust
@@ -69,15 +69,15 @@ class Policy:
     people: People
     routes: bool
     spill_bytes: int = 0  # a larger payload was stored as a file beforehand; 0: none was
-    quiet: Quiet = Quiet()
+    quiet: Quiet = QUIET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """What became of one trigger; a duplicate has the first one's id.
 
-    ``woke`` are the sessions that it wakes now, ``folded`` those that take it at the end of their
-    quiet window, ``sooner`` those that are ready earlier than the engine knew.
+    ``woke`` are the sessions that it wakes; of those, ``folded`` take it at the end of their quiet
+    window, and ``sooner`` are ready earlier than the engine knew.
     """
 
     id: TriggerId
@@ -114,12 +114,8 @@ def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accep
     way = routing.route(judgement, who, followers, router)
     fate = _Fate(thread=home, who=who, judgement=judgement, way=way, spill_bytes=policy.spill_bytes)
     stored = _insert(u, source, trigger, fate)
-    edits = bool(trigger.context.edit_of)
-    pressing = presses(judgement, who.actor.kind, edits=edits)
-    urge = _Urge(pressing=pressing, quiet=policy.quiet)
-    woken = {
-        delivery.session: _deliver(u, stored, delivery, urge) for delivery in way.deliveries
-    }
+    urge = _urge(stored, judgement, policy)
+    woken = {one.session: _deliver(u, stored, one, urge) for one in way.deliveries}
     about = About(trigger_id=stored.id)
     fate_told = {
         "disposition": way.disposition,
@@ -131,13 +127,19 @@ def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accep
         ("gate.judged", about, {"verdict": judgement.verdict, "rule": judgement.rule}),
         ("intake.accepted", about, fate_told),
     )
+    return _accepted(stored, way, woken)
+
+
+def _accepted(
+    stored: StoredTrigger, way: routing.Route, woken: Mapping[SessionId, Woken]
+) -> Accepted:
     wakes = tuple(delivery.session for delivery in way.deliveries if delivery.wake)
     return Accepted(
         id=stored.id,
         duplicate=False,
         disposition=way.disposition,
         reason=way.reason,
-        woke=tuple(session for session in wakes if not woken[session].folded),
+        woke=wakes,
         folded=tuple(session for session in wakes if woken[session].folded),
         sooner=tuple(session for session in wakes if woken[session].sooner),
     )
@@ -244,7 +246,13 @@ class _Urge:
     urgent: bool = False
 
 
-_AT_ONCE: Final = _Urge(pressing=True, quiet=Quiet())
+def _urge(stored: StoredTrigger, judgement: Judgement, policy: Policy) -> _Urge:
+    edits = bool(stored.trigger.context.edit_of)
+    pressing = presses(judgement, stored.trigger.actor.kind, edits=edits)
+    return _Urge(pressing=pressing, quiet=policy.quiet)
+
+
+_AT_ONCE: Final = _Urge(pressing=True, quiet=QUIET)
 
 
 def _deliver(u: Unit, stored: StoredTrigger, delivery: routing.Delivery, urge: _Urge) -> Woken:

@@ -190,9 +190,7 @@ def fold(u: Unit, session: str, quiet: folding.Quiet, *, pressing: bool) -> Woke
         return Woken(folded=False, sooner=False)
     opened_ms, due_ms = row.fold_opened_ms, row.fold_due_ms
     window = None if due_ms is None else folding.Window(opened_ms=opened_ms, due_ms=due_ms)
-    standing = folding.Standing(
-        window=window, ready_ms=row.ready_at_ms, failing=row.failures > 0
-    )
+    standing = folding.Standing(window=window, ready_ms=row.ready_at_ms, failing=row.failures > 0)
     done = folding.fold(standing, u.now_ms, quiet, pressing=pressing)
     if (done.window, done.ready_ms) != (window, row.ready_at_ms):
         after = done.window

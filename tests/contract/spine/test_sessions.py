@@ -136,6 +136,7 @@ async def test_what_came_during_a_turn_makes_the_session_ready_again(hub: StillH
     (lease,) = await hub.claim()
     taken = await hub.see(lambda c: intake.unread(c, item.session))
     await hub.do(lambda u: intake.taken(u.c, item.session, taken, 1))
+    hub.clock.go_on(2.0)
     await hub.one(trigger("comment.created", by=ANN))
     await hub.do(lambda u: sessions.finish(u, lease, retry_at_ms=None, end=False))
     assert [claim.session for claim in await hub.claim()] == [item.session]

@@ -37,6 +37,7 @@ async def test_a_trigger_that_comes_at_any_commit_is_told_exactly_once(
     async with asyncio.TaskGroup() as group:
         agents.at_commit[comes_at] = lambda: group.create_task(come())
         await play(hub, agents)
+    hub.clock.go_on(10.0)  # what was folded is due
     await agents.go()
     (item,) = await hub.rows(WORK)
     assert item["state"] == WorkState.COMPLETED
