@@ -249,7 +249,7 @@ class _Urge:
 def _urge(stored: StoredTrigger, judgement: Judgement, policy: Policy) -> _Urge:
     edits = bool(stored.trigger.context.edit_of)
     pressing = presses(judgement, stored.trigger.actor.kind, edits=edits)
-    return _Urge(pressing=pressing, quiet=policy.quiet)
+    return _Urge(pressing=pressing, quiet=policy.quiet, urgent=judgement.urgent)
 
 
 _AT_ONCE: Final = _Urge(pressing=True, quiet=QUIET)
