@@ -18,10 +18,10 @@ from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR
 from upright.core.trigger import Disposition, Origin, People, StoredTrigger, origin
 from upright.core.wait import Outcome, WaitKind, Wake
 from upright.core.work import WorkState
-from upright.store import codec, sessions, spill, strategy, threads, waits, work
+from upright.store import codec, receipts, sessions, spill, strategy, threads, waits, work
 from upright.store.events import About, record, record_all
 from upright.store.sessions import Woken
-from upright.store.tables import CURSOR, DEDUPE, DELIVERY, OUTBOX, PAYLOAD, SESSION, TRIGGER
+from upright.store.tables import CURSOR, DEDUPE, DELIVERY, PAYLOAD, SESSION, TRIGGER
 from upright.store.unit import Unit
 
 HUB_SOURCE: Final = work.HUB_SOURCE
@@ -36,18 +36,6 @@ _SEEN: Final = (
     .where(
         DEDUPE.c.source == sa.bindparam("source"),
         DEDUPE.c.key.in_(sa.bindparam("keys", expanding=True)),
-    )
-    .limit(1)
-)
-_OURS: Final = (
-    sa.select(OUTBOX.c.id)
-    .where(
-        OUTBOX.c.source == sa.bindparam("source"),
-        sa.or_(
-            OUTBOX.c.receipt_id == sa.bindparam("native"),
-            # a text that was sent in parts has several ids, joined by commas
-            ("," + OUTBOX.c.receipt_id + ",").contains(sa.bindparam("part"), escape="/"),
-        ),
     )
     .limit(1)
 )
@@ -117,15 +105,11 @@ def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accep
     urge = _urge(stored, judgement, policy)
     woken = {one.session: _deliver(u, stored, one, urge) for one in way.deliveries}
     about = About(trigger_id=stored.id)
-    fate_told = {
-        "disposition": way.disposition,
-        "reason": way.reason,
-        "to": len(way.deliveries),
-    }
+    told = {"disposition": way.disposition, "reason": way.reason, "to": len(way.deliveries)}
     record_all(
         u,
         ("gate.judged", about, {"verdict": judgement.verdict, "rule": judgement.rule}),
-        ("intake.accepted", about, fate_told),
+        ("intake.accepted", about, told),
     )
     return _accepted(stored, way, woken)
 
@@ -159,17 +143,9 @@ def _seen(c: sa.Connection, source: str, keys: Sequence[str]) -> Accepted | None
 def _as_ours(c: sa.Connection, source: str, trigger: Trigger) -> Trigger:
     """Recognise our own output by its receipt, whoever the provider says it is by (B1.5)."""
     native = dict(trigger.context.facts).get("native_id", "")
-    if not native:
-        return trigger
-    asked = {"source": source, "native": native, "part": f",{_escaped(native)},"}
-    if c.scalar(_OURS, asked) is None:
+    if not native or not receipts.ours(c, source, {native}):
         return trigger
     return replace(trigger, actor=replace(trigger.actor, kind=ActorKind.SELF))
-
-
-def _escaped(text: str) -> str:
-    """Return a text that LIKE takes to the letter, with ``/`` as the escape."""
-    return text.replace("/", "//").replace("%", "/%").replace("_", "/_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

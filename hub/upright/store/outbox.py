@@ -14,7 +14,7 @@ from upright.core import outbox as machine
 from upright.core.backoff import Backoff
 from upright.core.ids import OutboxId, SessionId
 from upright.core.outbox import OutboxItem, OutboxState
-from upright.store import codec, intake, threads, work
+from upright.store import codec, intake, receipts, threads, work
 from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.events import About, Cost, charge, record
 from upright.store.tables import EVENT, OUTBOX, SESSION
@@ -242,6 +242,7 @@ def delivered(u: Unit, stored: Stored, receipt: Receipt, seconds: float) -> None
         .where(OUTBOX.c.id == stored.id)
         .values(receipt_id=receipt.provider_id, receipt_url=receipt.url)
     )
+    receipts.keep(u.c, stored.destination.source, stored.id, receipt.provider_id)
     _settle(u, stored, item, data={"receipt": receipt.provider_id, "found": receipt.found})
     charge(u, Cost(kind="effect", session_id=stored.session, work_id=stored.work, seconds=seconds))
 
