@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from upright.core.ids import SessionId
+from upright.core.ids import DeviceId, SessionId
 from upright.devices.links import Links
 from upright.devices.pairing import ChangedError, Pairings
 from upright.devices.ports import Pairing
@@ -28,6 +28,7 @@ class CommandParts:
     connectors: Connectors
     woken: Callable[[Collection[SessionId]], None]
     send: Callable[[], None]
+    push: Callable[[Collection[DeviceId]], None]
 
 
 class HubCommands:
@@ -49,7 +50,15 @@ class HubCommands:
         return {"request": request, "answered": True}
 
     async def decide(self, request: str, *, approve: bool) -> object:
-        """Approve or deny exactly what was asked."""
+        """Approve or deny exactly what was asked; a yes about a device lets its commands leave."""
+        device = await self._parts.units.write(
+            lambda u: people.decide_device(u, request, BY, approve=approve)
+        )
+        if device is not None:
+            if approve:
+                self._parts.links.clear_suspicion(device)
+            self._parts.push([device])
+            return {"request": request, "approved": approve, "device": device}
         woken = await self._parts.units.write(
             lambda u: people.decide(u, request, BY, approve=approve)
         )

@@ -157,7 +157,12 @@ class _Builder:
             held=lambda: self.growth.full,
         )
         self.timers = Timers(self.units, self.engine.hint, sweep_s=limits.sweep_s)
-        wiring = Wiring(units=self.units, signals=self.signals, woken=self.woken)
+        wiring = Wiring(
+            units=self.units,
+            signals=self.signals,
+            woken=self.woken,
+            most_under_way=limits.device_commands,
+        )
         self.dispatcher = Dispatcher(wiring, self.links, sweep_s=limits.sweep_s)
         section = self.settings.model
         self.model = model_of(section, api_key, self.clock) if section.configured else None
@@ -322,6 +327,7 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
             connectors=connectors,
             woken=make.woken,
             send=sender.hint,
+            push=make.dispatcher.hint,
         )
     )
     supervisor = Supervisor(make.clock, roll)

@@ -1,4 +1,4 @@
-"""Requests to a person: pairings, approvals, questions; the first human answer wins."""
+"""Requests to a person: pairings, devices, approvals, questions; the first human answer wins."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class RequestKind(StrEnum):
     PAIRING = "pairing"
     APPROVAL = "approval"
     QUESTION = "question"
+    DEVICE = "device"  # about a paired one: wider capabilities, or a key that two machines use
 
 
 class RequestState(StrEnum):

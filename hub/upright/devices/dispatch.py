@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from upright.core import command_queue
 from upright.core.ids import DeviceId, SessionId
 from upright.core.job import Job, JobState
 from upright.devices.link import DeviceLink
@@ -21,7 +22,9 @@ from upright.devices.reconcile import NEVER_RAN, Reconciled, reconcile
 from upright.engine.hints import Hint
 from upright.engine.signals import Signals
 from upright.engine.units import Units
+from upright.store import command_queue as store_queue
 from upright.store import devices, jobs, output
+from upright.store.command_queue import Due, Foreign
 from upright.store.devices import Root
 from upright.store.unit import Unit
 from upright_wire.command import Ending, Outcome, Refusal, Started, Stream
@@ -44,6 +47,7 @@ class Wiring:
     units: Units
     signals: Signals
     woken: Woken
+    most_under_way: int = command_queue.MOST_UNDER_WAY
 
 
 class Dispatcher:
@@ -69,7 +73,7 @@ class Dispatcher:
     def serve(self, link: DeviceLink) -> LinkEnd:
         """Return what takes in all that a link brings; it replaces an older link's."""
         device = DeviceId(link.device_id)
-        end = LinkEnd(self._wiring, link, device)
+        end = LinkEnd(self._wiring, link, device, more=lambda: self.hint([device]))
         self._ends[device] = end
         return end
 
@@ -78,7 +82,7 @@ class Dispatcher:
         while True:
             await self._hint.wait(self._sweep_s)
             hinted, self._hinted = self._hinted, set()
-            for device in hinted or set(self._ends):
+            for device in hinted or await self._wiring.units.read(store_queue.busy_devices):
                 end = self._ends.get(device)
                 if end is not None:
                     await end.push()
@@ -87,8 +91,17 @@ class Dispatcher:
 class LinkEnd:
     """The hub's end of one link: implements ``devices.ports.Inbound`` over the rows."""
 
-    def __init__(self, wiring: Wiring, link: DeviceLink, device: DeviceId) -> None:
+    def __init__(
+        self,
+        wiring: Wiring,
+        link: DeviceLink,
+        device: DeviceId,
+        *,
+        more: Callable[[], None] = lambda: None,
+    ) -> None:
         self._units = wiring.units
+        self._most = wiring.most_under_way
+        self._more = more  # a command has ended: the next one may leave
         self._link = link
         self._device = device
         self._signals = wiring.signals
@@ -99,12 +112,30 @@ class LinkEnd:
 
     # -------------------------------------------------------------- out
     async def push(self) -> None:
-        """Send every queued command and every stop that this link has not carried yet."""
-        for job in await self._units.read(lambda c: jobs.unsettled(c, self._device)):
+        """Send every stop that this link has not carried yet, and the commands whose turn it is.
+
+        What waits for a person (E2.3), or for one of the device's places, stays queued here.
+        """
+        due = await self._units.read(lambda c: store_queue.due(c, self._device))
+        for job in self._turns(due):
             try:
                 await self._push_one(job)
             except IllegalMoveError:
                 return  # the link is not synced, or has ended: the next sync tells all
+
+    def _turns(self, due: Due) -> list[Job]:
+        stops = [job for job in due.jobs if job.state is JobState.STOPPING]
+        if due.holds_new:
+            return stops
+        queued = [
+            job for job in due.jobs if job.state is JobState.QUEUED and job.id not in self._sent
+        ]
+        here = {job.id for job in queued}
+        under_way = [job.session for job in due.jobs if not job.over and job.id not in here]
+        waiting = [command_queue.Waiting(job=job.id, session=job.session) for job in queued]
+        by_id = {job.id: job for job in queued}
+        chosen = command_queue.leave(waiting, under_way, most=self._most)
+        return [*stops, *(by_id[job] for job in chosen)]
 
     async def _push_one(self, job: Job) -> None:
         if job.state is JobState.QUEUED and job.id not in self._sent:
@@ -137,6 +168,8 @@ class LinkEnd:
                 jobs.mark_settled(u.c, job.id)
             for job in found.settled:
                 jobs.mark_settled(u.c, job.id)
+            foreign = [Foreign(command=one.command_id, state=one.state) for one in found.foreign]
+            store_queue.note_foreign(u, self._device, foreign)
             return found
 
         found = await self._units.write(unit)
@@ -205,6 +238,7 @@ class LinkEnd:
         self._signals.notify(command_id)
         if session is not None:
             self._woken([session])
+            self._more()
 
     async def on_workspaces(self, workspaces: tuple[Workspace, ...]) -> None:
         """Replace the device's announced workspaces; what waited for one goes on."""

@@ -215,6 +215,8 @@ class Door:
         device = await self._parts.roster.device(link.device_id)
         if device is None or device.state is DeviceState.REVOKED:
             links.revoke(link.device_id)
+        if links.is_clone_suspected(link.device_id):
+            await self._parts.roster.suspect(link.device_id)
         log.info("link.up", extra={"device": link.device_id})
         try:
             end = await link.run(self._parts.serve(link))

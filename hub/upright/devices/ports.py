@@ -50,7 +50,11 @@ class Roster(Protocol):
         ...
 
     async def seen(self, sighting: Sighting) -> None:
-        """Note that it linked."""
+        """Note that it linked; capabilities beyond its grant are a question to a person."""
+        ...
+
+    async def suspect(self, device_id: str) -> None:
+        """Hold back new commands: two machines seem to use its key (E2.3). Repeats are free."""
         ...
 
 

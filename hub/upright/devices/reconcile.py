@@ -22,7 +22,8 @@ class Reconciled:
     """What follows from an inventory.
 
     ``ends`` are jobs that end here and now, ``carried`` those that this link need not be sent,
-    ``inputs`` whose standard input is wanted, and from which offset on.
+    ``inputs`` whose standard input is wanted, and from which offset on. ``foreign`` are commands
+    that no row knows.
     """
 
     plan: SyncPlan
@@ -30,6 +31,7 @@ class Reconciled:
     settled: tuple[Job, ...]
     carried: frozenset[str]
     inputs: tuple[tuple[Job, int], ...]
+    foreign: tuple[Held, ...]
 
 
 def reconcile(mine: Sequence[Job], held: Mapping[str, Held], past: Collection[str]) -> Reconciled:
@@ -45,6 +47,7 @@ def reconcile(mine: Sequence[Job], held: Mapping[str, Held], past: Collection[st
     stopping = [job.id for job in live if job.state is JobState.STOPPING]
     fenced = [job.id for job, end in ends if end is NEVER_RAN and job.sent]
     over = [job.id for job in mine if job.over and job.id in held]
+    known = {job.id for job in mine} | set(past)
     return Reconciled(
         plan=SyncPlan(
             follow=tuple(
@@ -60,6 +63,7 @@ def reconcile(mine: Sequence[Job], held: Mapping[str, Held], past: Collection[st
         inputs=tuple(
             (job, held[job.id].stdin) for job in live if held[job.id].stdin < len(job.stdin)
         ),
+        foreign=tuple(held[name] for name in sorted(set(held) - known)),
     )
 
 

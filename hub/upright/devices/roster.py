@@ -12,7 +12,8 @@ from upright.core.ids import DeviceId
 from upright.core.request import RequestState
 from upright.devices.ports import Approval, DeviceState, KnownDevice, Pairing, Sighting
 from upright.engine.units import Units
-from upright.store import devices
+from upright.store import device_requests, devices
+from upright.store.device_requests import Sight
 from upright.store.devices import Device, PairingRow
 from upright.store.unit import Unit
 from upright_wire.frames import Facts
@@ -38,8 +39,13 @@ class StoredRoster:
         )
 
     async def seen(self, sighting: Sighting) -> None:
-        """Note that it linked."""
-        await self._units.write(lambda u: devices.seen(u, sighting.device_id))
+        """Note that it linked, and ask a person about what it offers beyond its grant."""
+        sight = Sight(device=sighting.device_id, remote=sighting.remote, wider=sighting.wider_caps)
+        await self._units.write(lambda u: device_requests.seen(u, sight))
+
+    async def suspect(self, device_id: str) -> None:
+        """Hold back new commands until a person has looked."""
+        await self._units.write(lambda u: device_requests.suspect(u, device_id))
 
 
 class StoredPairings:
@@ -115,8 +121,10 @@ def _approve(u: Unit, approval: Approval) -> bool:
         public_key=pairing.device_key,
         state=DeviceState.ACTIVE.value,
         caps=approval.granted,
+        owner=approval.by,
     )
-    devices.add(u, device, json.dumps(to_plain(pairing.facts)))
+    declined = tuple(cap for cap in pairing.caps if cap not in approval.granted)
+    devices.add(u, device, json.dumps(to_plain(pairing.facts)), declined=declined)
     return True
 
 

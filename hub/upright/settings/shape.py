@@ -235,6 +235,7 @@ class Limits:
     handshake_s: float = 10.0
     ping_s: float = 15.0
     dead_s: float = 40.0
+    device_commands: int = 16  # at once on one device; others wait in the hub
     # streams
     events_poll_s: float = 5.0
     # what may sleep for ever is looked for

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -14,7 +15,7 @@ from upright.core.ids import DeviceId, SessionId
 from upright.core.repository import same
 from upright.core.request import RequestKind, RequestState
 from upright.core.wait import WaitKind, Wake
-from upright.store import codec, intake, jobs, requests, waits, work
+from upright.store import codec, device_requests, intake, jobs, requests, waits, work
 from upright.store.events import About, record
 from upright.store.tables import DEVICE, REQUEST, WORKSPACE
 from upright.store.unit import Unit
@@ -22,17 +23,20 @@ from upright_wire.command import Ending, Outcome, Started
 
 ACTIVE = "active"
 REVOKED = "revoked"
+OPERATOR: Final = "operator"
+"""The owner of what nobody else owns: whoever runs this hub."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A paired device; ``caps`` are those that a person granted."""
+    """A paired device; ``caps`` are those that a person granted, ``owner`` whose it is."""
 
     id: DeviceId
     name: str
     public_key: bytes
     state: str
     caps: tuple[str, ...]
+    owner: str = OPERATOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +60,15 @@ def read(c: sa.Connection, device: str) -> Device | None:
         public_key=row.public_key,
         state=row.state,
         caps=codec.STRINGS.load(row.caps_json),
+        owner=row.owner,
     )
 
 
-def add(u: Unit, device: Device, facts_json: str) -> None:
-    """Pin a device; the same key again replaces what was known under it."""
+def add(u: Unit, device: Device, facts_json: str, *, declined: Sequence[str] = ()) -> None:
+    """Pin a device; the same key again replaces what was known under it.
+
+    What a person has *declined* is not asked about again.
+    """
     u.c.execute(DEVICE.delete().where(DEVICE.c.public_key == device.public_key))
     u.c.execute(
         DEVICE.insert().values(
@@ -68,17 +76,17 @@ def add(u: Unit, device: Device, facts_json: str) -> None:
             name=device.name,
             public_key=device.public_key,
             state=device.state,
+            owner=device.owner,
             caps_json=codec.STRINGS.dump(device.caps),
+            offered_json=codec.STRINGS.dump(tuple(sorted(declined))),
+            helper_json="[]",
+            foreign_json="[]",
+            remote="",
             facts_json=facts_json,
             approved_at_ms=u.now_ms,
         )
     )
     record(u, "device.paired", About(), {"device": device.id, "name": device.name})
-
-
-def seen(u: Unit, device: str) -> None:
-    """Note that a device linked."""
-    u.c.execute(DEVICE.update().where(DEVICE.c.id == device).values(seen_at_ms=u.now_ms))
 
 
 def revoke(u: Unit, device: str) -> list[SessionId] | None:
@@ -90,6 +98,7 @@ def revoke(u: Unit, device: str) -> list[SessionId] | None:
     if u.c.execute(DEVICE.update().where(mine).values(state=REVOKED)).rowcount == 0:
         return None
     u.c.execute(WORKSPACE.delete().where(WORKSPACE.c.device_id == device))
+    device_requests.withdraw_all(u.c, device)
     record(u, "device.revoked", About(), {"device": device})
     live = [job for job in jobs.unsettled(u.c, device) if not job.over]
     for job in live:

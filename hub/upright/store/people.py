@@ -8,12 +8,12 @@ import sqlalchemy as sa
 
 from upright.api import Actor, ActorKind, Channel
 from upright.core import work as machine
-from upright.core.ids import SessionId, ThreadId, TriggerId
+from upright.core.ids import DeviceId, SessionId, ThreadId, TriggerId
 from upright.core.request import RequestKind
 from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR_QUESTION
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import WorkState
-from upright.store import intake, outbox, requests, threads, waits, work
+from upright.store import device_requests, intake, outbox, requests, threads, waits, work
 from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.requests import Asked
 from upright.store.tables import SESSION
@@ -94,6 +94,20 @@ def decide(u: Unit, request: str, by: str, *, approve: bool) -> SessionId | None
     else:
         outbox.discard(u, stored.id, "a person denied it")
     return _tell(u, asked, f"approval.{verdict}", title=f"{stored.id} was {verdict}", text="")
+
+
+def decide_device(u: Unit, request: str, by: str, *, approve: bool) -> DeviceId | None:
+    """Approve or deny what is asked about a device; None: the request is of another kind.
+
+    Raises:
+        UnknownIdError: there is no such request.
+        NotNowError: its time has passed, or the device is not the one that was shown.
+        IllegalMoveError: it is settled already.
+    """
+    asked = requests.read(u.c, request)
+    if asked.kind is not RequestKind.DEVICE:
+        return None
+    return device_requests.decide(u, asked, by, approve=approve)
 
 
 def _tell(u: Unit, asked: Asked, kind: str, *, title: str, text: str) -> SessionId | None:

@@ -19,7 +19,10 @@ _LIFE_MS = 90 * 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """What a person is asked, and for whom. An approval names the exact effect by its digest."""
+    """What a person is asked, and for whom. An approval names the exact effect by its digest.
+
+    ``subject_json`` is for whoever acts on the answer.
+    """
 
     prompt: str
     work: str | None = None
@@ -27,6 +30,7 @@ class Asking:
     kind: RequestKind = RequestKind.QUESTION
     outbox: str | None = None
     digest: str = ""
+    subject_json: str = "{}"
     life_ms: int = _LIFE_MS
 
 
@@ -42,6 +46,7 @@ class Asked:
     outbox: str | None
     prompt: str
     digest: str
+    subject_json: str
     answer: str
     expires_at_ms: int
 
@@ -68,7 +73,7 @@ def ask(u: Unit, asking: Asking) -> RequestId:
             session_id=asking.session,
             outbox_id=asking.outbox,
             prompt=asking.prompt,
-            subject_json="{}",
+            subject_json=asking.subject_json,
             digest=asking.digest,
             answer="",
             answered_by="",
@@ -95,6 +100,7 @@ def read(c: sa.Connection, request: str) -> Asked:
         outbox=row.outbox_id,
         prompt=row.prompt,
         digest=row.digest,
+        subject_json=row.subject_json,
         answer=row.answer,
         expires_at_ms=row.expires_at_ms,
     )

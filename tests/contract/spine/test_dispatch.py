@@ -2,93 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from typing import cast
-
 import pytest
 
+from fixtures.dispatch_rig import BOX, Rig, linked, unlinked
 from fixtures.still_hub import StillHub
-from fixtures.wire_world import DEVICE_ID, World
-from upright.core.ids import DeviceId, JobId
+from upright.core.ids import DeviceId
 from upright.core.job import Job, JobState
 from upright.core.wait import WaitKind
 from upright.core.work import WorkItem, WorkState
-from upright.devices.dispatch import Dispatcher, LinkEnd, Wiring
-from upright.devices.door import Door
-from upright.devices.link import DeviceLink
-from upright.engine.signals import Signals
-from upright.store import devices, intake, jobs, output, waits, work
+from upright.store import devices, intake, jobs, waits, work
 from upright.store.tables import JOB, OUTPUT, SESSION
 from upright.store.unit import Unit
 from upright_wire.command import Ending, Outcome, Refusal, Started, State, Stream
 from upright_wire.frames import Refused, StateReport, Workspace
-from upright_wire.plain import to_plain
-from upright_wire.spec import Spec, digest
 
-BOX = DeviceId(DEVICE_ID)
 GREEN = Outcome(ending=Ending.EXITED, started=Started.YES, number=0)
-
-
-@dataclass
-class Rig:
-    """A hub whose device is linked now and then."""
-
-    hub: StillHub
-    world: World = field(default_factory=World)
-    signals: Signals = field(default_factory=Signals)
-    dispatcher: Dispatcher = field(init=False)
-
-    def __post_init__(self) -> None:
-        wiring = Wiring(units=self.hub.units, signals=self.signals, woken=self.hub.wake)
-        self.dispatcher = Dispatcher(wiring, self.world.links, sweep_s=30.0)
-        self.world.door = Door(replace(self.world.door._parts, serve=self.dispatcher.serve))
-
-    @asynccontextmanager
-    async def linked(self) -> AsyncIterator[None]:
-        """Link the device, with the dispatcher at work."""
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(self.dispatcher.run())
-            try:
-                async with self.world.linked():
-                    yield
-            finally:
-                task.cancel()
-
-    async def queue(self, item: WorkItem, *, call: str = "c_1", stdin: bytes = b"") -> JobId:
-        """Queue a command of a sleeping worker, who is told of its end."""
-        spec = Spec(argv=("make", call), cwd="/")
-        order = jobs.Order(
-            session=item.session,
-            work=item.id,
-            call_id=call,
-            device=BOX,
-            spec_json=json.dumps(to_plain(spec)),
-            digest=digest(spec),
-            stdin=stdin,
-            epoch=1,
-            background=True,
-            turn="tu",
-        )
-        return await self.hub.do(lambda u: jobs.queue(u, order))
-
-    async def job(self, job_id: str) -> Job:
-        return await self.hub.see(lambda c: jobs.read(c, job_id))
-
-    async def until(self, job_id: str, true: Callable[[Job], bool]) -> Job:
-        """Wait until a job's row is as wanted."""
-        await self.hub.until(lambda: self._is(job_id, true))
-        return await self.job(job_id)
-
-    async def _is(self, job_id: str, true: Callable[[Job], bool]) -> bool:
-        return true(await self.job(job_id))
-
-    async def out(self, job_id: str) -> bytes:
-        stream = output.Stream(job_id, "stdout")
-        return (await self.hub.see(lambda c: output.read(c, stream, 0, 1000)))[1]
 
 
 @pytest.fixture
@@ -139,12 +67,6 @@ async def test_a_hint_sends_what_was_queued_on_a_live_link(rig: Rig, item: WorkI
         await commands.until(lambda: commands.starts)
         commands.end(job)
         await rig.until(job, over)
-
-
-async def linked(rig: Rig) -> bool:
-    """Say whether commands may be sent."""
-    end = rig.dispatcher._ends.get(BOX)
-    return end is not None and end._link.is_synced
 
 
 @pytest.mark.clause("B11.3")
@@ -259,12 +181,6 @@ async def test_input_arrives_whole(rig: Rig, item: WorkItem) -> None:
 
 
 # ------------------------------------------------------------------ what a link may bring
-def unlinked(rig: Rig, device: DeviceId = BOX) -> LinkEnd:
-    """Return the hub's end of a link that is not there."""
-    wiring = Wiring(units=rig.hub.units, signals=rig.signals, woken=rig.hub.wake)
-    return LinkEnd(wiring, cast("DeviceLink", None), device)  # whoever sends something fails
-
-
 async def test_what_another_device_says_of_a_command_is_dropped(rig: Rig, item: WorkItem) -> None:
     job = await rig.queue(item)
     before = await rig.hub.row(JOB)

@@ -260,6 +260,7 @@ async def test_links_that_flip_often_make_a_clone_suspected() -> None:
             await stack.enter_async_context(world.linked())
             await world.dispatcher.until(partial(inventories_are, world, count))
     assert world.links.is_clone_suspected(DEVICE_ID)
+    assert world.roster.suspected == {DEVICE_ID}
     world.links.clear_suspicion(DEVICE_ID)
     assert not world.links.is_clone_suspected(DEVICE_ID)
 
@@ -272,6 +273,7 @@ async def test_links_that_flip_seldom_are_no_clone() -> None:
             await world.dispatcher.until(partial(inventories_are, world, count))
             await asyncio.sleep(25)  # virtual
     assert not world.links.is_clone_suspected(DEVICE_ID)
+    assert not world.roster.suspected
 
 
 def inventories_are(world: World, count: int) -> bool:
