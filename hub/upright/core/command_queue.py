@@ -29,7 +29,8 @@ def leave(
 ) -> tuple[JobId, ...]:
     """Return who leaves now, in order.
 
-    *waiting* is oldest first; *under_way* names a session for each command that the device has. The session with the fewest commands at the device comes first, then the older command.
+    *waiting* is oldest first; *under_way* names a session for each command that the device has.
+    The session with the fewest commands at the device comes first, then the older command.
     """
     counts = Counter(under_way)
     rest = list(enumerate(waiting))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from fixtures.dispatch_rig import BOX, Rig, linked, unlinked
@@ -43,6 +45,10 @@ async def decide(hub: StillHub, *, approve: bool) -> None:
     asked = await hub.row(REQUEST, state="asked")
     device = await hub.do(lambda u: people.decide_device(u, asked["id"], "ann", approve=approve))
     assert device == BOX
+
+
+def has_started(rig: Rig, count: int) -> bool:
+    return len(rig.world.commands.starts) == count
 
 
 def over(job: Job) -> bool:
@@ -178,7 +184,7 @@ async def test_a_device_is_given_no_more_than_its_places_and_every_session_its_s
         assert commands.starts == [many[0], one]
         for started in range(3, 6):
             commands.end(commands.starts[started - 3])
-            await commands.until(lambda count=started: len(commands.starts) == count)
+            await commands.until(partial(has_started, rig, started))
         assert len(commands.starts) == 5
         for job in commands.starts[3:]:
             commands.end(job)
@@ -191,7 +197,9 @@ async def test_commands_that_no_row_knows_are_shown_and_left_alone(
 ) -> None:
     foreign = Held(command_id="jb_theirs", digest="0" * 64, state=State.STARTED)
     plan = await unlinked(rig).on_inventory((foreign,))
-    assert plan.cancel == plan.forget == plan.follow == ()
+    assert not (plan.cancel)
+    assert not (plan.forget)
+    assert not (plan.follow)
     row = await rig.hub.row(DEVICE)
     assert row["foreign"] == [{"command": "jb_theirs", "state": "started"}]
     await unlinked(rig).on_inventory(())

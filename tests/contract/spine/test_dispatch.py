@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import cast
+
 import pytest
 
 from fixtures.dispatch_rig import BOX, Rig, linked, unlinked
@@ -10,6 +13,8 @@ from upright.core.ids import DeviceId
 from upright.core.job import Job, JobState
 from upright.core.wait import WaitKind
 from upright.core.work import WorkItem, WorkState
+from upright.devices.link import DeviceLink
+from upright.devices.ports import Order
 from upright.store import devices, intake, jobs, waits, work
 from upright.store.tables import JOB, OUTPUT, SESSION
 from upright.store.unit import Unit
@@ -220,15 +225,25 @@ async def test_a_refused_command_is_lost_and_says_what_is_known(
 async def test_a_stop_that_comes_first_keeps_a_command_from_leaving(
     rig: Rig, item: WorkItem
 ) -> None:
-    async with rig.linked():
-        await rig.hub.until(lambda: linked(rig))
-        job = await rig.queue(item)
-        seen = await rig.job(job)  # what a push sees that began before the stop
-        await rig.hub.do(lambda u: jobs.stop(u, seen))
-        await rig.dispatcher._ends[BOX]._push_one(seen)
-        assert rig.dispatcher._ends[BOX]._link.is_synced
+    line = Line()
+    end = rig.end(cast("DeviceLink", line))
+    job = await rig.queue(item)
+    seen = await rig.job(job)  # what a push sees that began before the stop
+    await rig.hub.do(lambda u: jobs.stop(u, seen))
+    await end._push_one(seen)
     assert (await rig.job(job)).state is JobState.STOPPED
-    assert rig.world.commands.starts == []
+    assert line.sent == []
+
+
+@dataclass
+class Line:
+    """A link that takes everything."""
+
+    sent: list[Order] = field(default_factory=list)
+    is_synced: bool = True
+
+    def send_exec(self, order: Order) -> None:
+        self.sent.append(order)
 
 
 async def test_the_end_of_a_command_wakes_whoever_waits_for_it_in_this_process(
