@@ -62,6 +62,8 @@ def trigger_body(stored: StoredTrigger, cap_bytes: int = TRIGGER_CAP_BYTES) -> d
         body["facts"] = _facts(stored)
     if context.edit_of:
         body["edit_of"] = context.edit_of
+    if stored.edits:  # an edit or a deletion, which the kind says: no new request (B1.4)
+        body["changes"] = stored.edits
     if context.links:
         body["links"] = [link[: 2 * NAME_CAP_BYTES] for link in context.links[:5]]
     body["text"] = cut(trigger.content.text, cap_bytes, where=stored.id)

@@ -103,3 +103,4 @@ class StoredTrigger:
     trust: Trust
     received_at_ms: int
     payload: str = ""  # where the raw bytes are kept
+    edits: TriggerId | None = None  # what it changes, where that is known (B1.4)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import sqlalchemy as sa
 
 from upright.api import Actor, ActorKind, Channel, Content, Context, Trigger
-from upright.core import routing
+from upright.core import edit, routing
 from upright.core.fold import QUIET, Quiet, presses
-from upright.core.gate import Judgement, Rules, Verdict, judge
+from upright.core.gate import Judgement, Rules, Verdict
 from upright.core.ids import SessionId, ThreadId, TriggerId
 from upright.core.mandate import Trust
 from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR_QUESTION, Strategy
-from upright.core.trigger import Disposition, Origin, People, StoredTrigger, origin
+from upright.core.trigger import Disposition, Origin, People, StoredTrigger
 from upright.core.wait import Outcome, WaitKind, Wake
 from upright.core.work import WorkState
-from upright.store import codec, receipts, sessions, spill, strategy, threads, waits, work
-from upright.store.events import About, record, record_all
+from upright.store import arrivals, codec, sessions, strategy, threads, waits, work
+from upright.store.arrivals import Arrival, Draft, Seen
+from upright.store.events import About, Stop, record, record_all
 from upright.store.sessions import Woken
-from upright.store.tables import CURSOR, DEDUPE, DELIVERY, PAYLOAD, SESSION, TRIGGER
+from upright.store.tables import CURSOR, DELIVERY, SESSION, TRIGGER
 from upright.store.unit import Unit
 
 HUB_SOURCE: Final = work.HUB_SOURCE
@@ -30,18 +31,6 @@ HUB: Final = Actor(id="hub", name="hub", kind=ActorKind.SYSTEM)
 
 
 # statements of the hot path are made once: building one costs more than running it
-_SEEN: Final = (
-    sa.select(TRIGGER.c.id, TRIGGER.c.disposition, TRIGGER.c.reason)
-    .join(DEDUPE, DEDUPE.c.trigger_id == TRIGGER.c.id)
-    .where(
-        DEDUPE.c.source == sa.bindparam("source"),
-        DEDUPE.c.key.in_(sa.bindparam("keys", expanding=True)),
-    )
-    .limit(1)
-)
-_ADD_PAYLOAD: Final = PAYLOAD.insert()
-_ADD_TRIGGER: Final = TRIGGER.insert()
-_ADD_KEY: Final = DEDUPE.insert()
 _ADD_DELIVERY: Final = DELIVERY.insert()
 
 
@@ -81,45 +70,82 @@ def accept(
     u: Unit, source: str, triggers: Sequence[Trigger], policy: Policy, *, cursor: str | None = None
 ) -> list[Accepted]:
     """Take in what a source brought, in its order, and the cursor that covers it."""
-    accepted = [_accept_one(u, source, trigger, policy) for trigger in triggers]
-    if cursor is not None:
-        u.c.execute(CURSOR.delete().where(CURSOR.c.source == source))
-        u.c.execute(CURSOR.insert().values(source=source, value=cursor))
+    arrival = Arrival(source=source, triggers=triggers, cursor=cursor)
+    (accepted,) = accept_all(u, [arrival], policy)
     return accepted
 
 
-def _accept_one(u: Unit, source: str, trigger: Trigger, policy: Policy) -> Accepted:
-    seen = _seen(u.c, source, trigger.dedupe)
-    if seen is not None:
-        return seen
-    who = origin(_as_ours(u.c, source, trigger), source, policy.people)
-    trigger = replace(trigger, actor=who.actor)
-    judgement = judge(policy.rules, source, trigger, who)
-    home = threads.place(u, source, trigger, who.trust)
-    followers = threads.followers(u.c, home)
-    asks = judgement.verdict is Verdict.EXPLICIT and not followers
+def accept_all(u: Unit, several: Sequence[Arrival], policy: Policy) -> list[list[Accepted]]:
+    """Take in what several sources brought, as one after the other, by a few statements."""
+    found = arrivals.drafts(u, several, policy.rules, policy.people)
+    new = dict.fromkeys(one for each in found for one in each if isinstance(one, Draft))
+    following = threads.all_followers(u.c, {draft.thread for draft in new})
+    ways = dict[TriggerId, routing.Route]()
+    for draft in new:
+        ways[draft.id] = _way(u, draft, following[draft.thread], policy=policy, ways=ways)
+    arrivals.insert(u, [(one, ways[one.id]) for one in new], spill_bytes=policy.spill_bytes)
+    _trace(u, new, ways)
+    first = {one.id: _hand_out(u, one, ways[one.id], policy) for one in new}
+    _move_cursors(u.c, several)
+    return [[_answer(one, first, ways) for one in each] for each in found]
+
+
+def _way(
+    u: Unit,
+    draft: Draft,
+    followers: tuple[SessionId, ...],
+    *,
+    policy: Policy,
+    ways: Mapping[TriggerId, routing.Route],
+) -> routing.Route:
+    """Decide where a new trigger goes. An edit opens nothing: see ``core.edit`` (B1.4)."""
+    if draft.trigger.context.edit_of and not followers:
+        return _way_of_edit(u, draft, ways)
+    asks = draft.judgement.verdict is Verdict.EXPLICIT and not followers
     router = sessions.ensure_router(u) if asks and policy.routes else None
-    way = routing.route(judgement, who, followers, router)
-    fate = _Fate(thread=home, who=who, judgement=judgement, way=way, spill_bytes=policy.spill_bytes)
-    stored = _insert(u, source, trigger, fate)
-    urge = _urge(stored, judgement, policy)
+    return routing.route(draft.judgement, draft.who, followers, router)
+
+
+def _way_of_edit(u: Unit, draft: Draft, ways: Mapping[TriggerId, routing.Route]) -> routing.Route:
+    judgement, actor = draft.judgement, draft.who.actor.kind
+    match draft.edits:
+        case None:
+            return edit.route(judgement, actor, None, ())
+        case Draft(id=changed):  # it came in the same batch: nobody has it yet
+            given = tuple(delivery.session for delivery in ways[changed].deliveries)
+            return edit.route(judgement, actor, ways[changed].disposition, given)
+        case Seen(id=changed, disposition=disposition):
+            return edit.route(judgement, actor, disposition, _readers(u.c, changed))
+
+
+def _readers(c: sa.Connection, trigger: TriggerId) -> tuple[SessionId, ...]:
+    """Return the live sessions that were given a trigger."""
+    live = sa.and_(SESSION.c.id == DELIVERY.c.session_id, SESSION.c.ended_at_ms.is_(None))
+    given = sa.select(SESSION.c.id).join(DELIVERY, live).where(DELIVERY.c.trigger_id == trigger)
+    return tuple(SessionId(one) for one in c.scalars(given.order_by(DELIVERY.c.id)))
+
+
+def _trace(u: Unit, new: Iterable[Draft], ways: Mapping[TriggerId, routing.Route]) -> None:
+    stops: list[Stop] = []
+    for draft in new:
+        about, way, judgement = About(trigger_id=draft.id), ways[draft.id], draft.judgement
+        told = {"disposition": way.disposition, "reason": way.reason, "to": len(way.deliveries)}
+        stops.append(("gate.judged", about, {"verdict": judgement.verdict, "rule": judgement.rule}))
+        stops.append(("intake.accepted", about, told))
+    if stops:
+        record_all(u, *stops)
+
+
+def _hand_out(u: Unit, draft: Draft, way: routing.Route, policy: Policy) -> Accepted:
+    """Deliver a trigger that is stored, and wake whom it wakes."""
+    edits = bool(draft.trigger.context.edit_of)
+    pressing = presses(draft.judgement, draft.who.actor.kind, edits=edits)
+    urge = _Urge(pressing=pressing, quiet=policy.quiet, urgent=draft.judgement.urgent)
+    stored = draft.stored(u.now_ms)
     woken = {one.session: _deliver(u, stored, one, urge) for one in way.deliveries}
-    about = About(trigger_id=stored.id)
-    told = {"disposition": way.disposition, "reason": way.reason, "to": len(way.deliveries)}
-    record_all(
-        u,
-        ("gate.judged", about, {"verdict": judgement.verdict, "rule": judgement.rule}),
-        ("intake.accepted", about, told),
-    )
-    return _accepted(stored, way, woken)
-
-
-def _accepted(
-    stored: StoredTrigger, way: routing.Route, woken: Mapping[SessionId, Woken]
-) -> Accepted:
     wakes = tuple(delivery.session for delivery in way.deliveries if delivery.wake)
     return Accepted(
-        id=stored.id,
+        id=draft.id,
         duplicate=False,
         disposition=way.disposition,
         reason=way.reason,
@@ -129,88 +155,24 @@ def _accepted(
     )
 
 
-def _seen(c: sa.Connection, source: str, keys: Sequence[str]) -> Accepted | None:
-    """Find an earlier trigger with any of these keys (B2.2)."""
-    row = c.execute(_SEEN, {"source": source, "keys": list(keys)}).one_or_none()
-    if row is None:
-        return None
-    disposition = Disposition(row.disposition)
-    return Accepted(
-        id=TriggerId(row.id), duplicate=True, disposition=disposition, reason=row.reason
-    )
+def _answer(
+    one: Seen | Draft,
+    first: dict[TriggerId, Accepted],
+    ways: Mapping[TriggerId, routing.Route],
+) -> Accepted:
+    """Say what became of a trigger; its draft is told of once, and a duplicate after that."""
+    if one.id in first:
+        return first.pop(one.id)
+    fate = one if isinstance(one, Seen) else ways[one.id]
+    return Accepted(id=one.id, duplicate=True, disposition=fate.disposition, reason=fate.reason)
 
 
-def _as_ours(c: sa.Connection, source: str, trigger: Trigger) -> Trigger:
-    """Recognise our own output by its receipt, whoever the provider says it is by (B1.5)."""
-    native = dict(trigger.context.facts).get("native_id", "")
-    if not native or not receipts.ours(c, source, {native}):
-        return trigger
-    return replace(trigger, actor=replace(trigger.actor, kind=ActorKind.SELF))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fate:
-    """All that was decided of a trigger before it is stored."""
-
-    thread: ThreadId
-    who: Origin
-    judgement: Judgement
-    way: routing.Route
-    spill_bytes: int = 0
-
-
-def _insert(u: Unit, source: str, trigger: Trigger, fate: _Fate) -> StoredTrigger:
-    who, judgement, way, thread = fate.who, fate.judgement, fate.way, fate.thread
-    payload = u.new_id("payload")
-    in_a_file = 0 < fate.spill_bytes < len(trigger.raw)
-    u.c.execute(
-        _ADD_PAYLOAD,
-        {
-            "id": payload,
-            "media_type": trigger.raw_type,
-            "body": b"" if in_a_file else trigger.raw,
-            "size": len(trigger.raw),
-            "spilled": spill.digest(trigger.raw) if in_a_file else "",
-            "created_at_ms": u.now_ms,
-        },
-    )
-    made = TriggerId(u.new_id("trigger"))
-    occurred = trigger.occurred_at
-    u.c.execute(
-        _ADD_TRIGGER,
-        {
-            "id": made,
-            "source": source,
-            "kind": trigger.kind,
-            "thread_id": thread,
-            "actor_kind": who.actor.kind.value,
-            "actor_id": who.actor.id,
-            "person": "",
-            "urgent": judgement.urgent,
-            "trust": int(who.trust),
-            "body_json": codec.dump_trigger(trigger),
-            "payload_id": payload,
-            "occurred_at_ms": int(occurred.timestamp() * 1000) if occurred else None,
-            "received_at_ms": u.now_ms,
-            "verdict": judgement.verdict.value,
-            "rule": judgement.rule,
-            "rules_version": judgement.version,
-            "disposition": way.disposition.value,
-            "reason": way.reason,
-        },
-    )
-    keys = [{"source": source, "key": k, "trigger_id": made} for k in dict.fromkeys(trigger.dedupe)]
-    if keys:
-        u.c.execute(_ADD_KEY, keys)
-    return StoredTrigger(
-        id=made,
-        source=source,
-        thread=thread,
-        trigger=trigger,
-        trust=who.trust,
-        received_at_ms=u.now_ms,
-        payload=payload,
-    )
+def _move_cursors(c: sa.Connection, several: Sequence[Arrival]) -> None:
+    """Store the last cursor of each source, with what it covers (B1.6)."""
+    moved = {one.source: one.cursor for one in several if one.cursor is not None}
+    for source, cursor in moved.items():
+        c.execute(CURSOR.delete().where(CURSOR.c.source == source))
+        c.execute(CURSOR.insert().values(source=source, value=cursor))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,12 +182,6 @@ class _Urge:
     pressing: bool
     quiet: Quiet
     urgent: bool = False
-
-
-def _urge(stored: StoredTrigger, judgement: Judgement, policy: Policy) -> _Urge:
-    edits = bool(stored.trigger.context.edit_of)
-    pressing = presses(judgement, stored.trigger.actor.kind, edits=edits)
-    return _Urge(pressing=pressing, quiet=policy.quiet, urgent=judgement.urgent)
 
 
 _AT_ONCE: Final = _Urge(pressing=True, quiet=QUIET)
@@ -285,9 +241,8 @@ def notify(
     u: Unit, session: str, thread: ThreadId, notice: Notice, *, wake: bool = True
 ) -> TriggerId:
     """Store a notice and deliver it to one session, once for each dedupe key."""
-    seen = _seen(u.c, HUB_SOURCE, notice.dedupe)
-    if seen is not None:
-        return seen.id
+    for known in arrivals.seen(u.c, HUB_SOURCE, notice.dedupe).values():
+        return known.id
     trigger = Trigger(
         kind=notice.kind,
         channel=notice.channel,
@@ -302,8 +257,18 @@ def notify(
     judgement = Judgement(verdict=Verdict.EXPLICIT, rule="hub", reason=reason, version="-")
     disposition = Disposition.WOKE if wake else Disposition.JOINED
     way = routing.Route(disposition=disposition, deliveries=(delivery,), reason=reason)
-    fate = _Fate(thread=thread, who=who, judgement=judgement, way=way)
-    stored = _insert(u, HUB_SOURCE, trigger, fate)
+    draft = Draft(
+        id=TriggerId(u.new_id("trigger")),
+        payload=u.new_id("payload"),
+        source=HUB_SOURCE,
+        trigger=trigger,
+        who=who,
+        judgement=judgement,
+        thread=thread,
+        keys=tuple(dict.fromkeys(notice.dedupe)),
+    )
+    arrivals.insert(u, [(draft, way)])
+    stored = draft.stored(u.now_ms)
     _deliver(u, stored, delivery, _AT_ONCE)
     record(
         u, "intake.accepted", About(trigger_id=stored.id, session_id=session), {"kind": notice.kind}
@@ -326,6 +291,7 @@ def _read(row: sa.Row[tuple[object, ...]]) -> StoredTrigger:
         trust=Trust(row.trust),
         received_at_ms=row.received_at_ms,
         payload=row.payload_id,
+        edits=TriggerId(row.edits_id) if row.edits_id else None,
     )
 
 

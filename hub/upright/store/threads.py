@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import sqlalchemy as sa
@@ -18,50 +19,88 @@ from upright.store.unit import Unit
 _KNOWN: Final = sa.select(THREAD_KEY.c.key, THREAD_KEY.c.thread_id).where(
     THREAD_KEY.c.key.in_(sa.bindparam("keys", expanding=True))
 )
+_ADD_THREAD: Final = THREAD.insert()
+_ADD_KEY: Final = THREAD_KEY.insert()
 _LINKED: Final = (
     sa.select(THREAD_LINK.c.other_id)
     .where(THREAD_LINK.c.thread_id == sa.bindparam("thread"))
     .order_by(THREAD_LINK.c.other_id)
 )
-_FOLLOWERS: Final = (
-    sa.select(SUBSCRIPTION.c.session_id, sa.func.min(SUBSCRIPTION.c.created_at_ms).label("at"))
-    .join(SESSION, SESSION.c.id == SUBSCRIPTION.c.session_id)
-    .where(
-        sa.or_(
-            SUBSCRIPTION.c.thread_id == sa.bindparam("thread"),
-            SUBSCRIPTION.c.thread_id.in_(
-                sa.select(THREAD_LINK.c.other_id).where(
-                    THREAD_LINK.c.thread_id == sa.bindparam("thread")
-                )
-            ),
-        ),
-        SESSION.c.ended_at_ms.is_(None),
+_THESE: Final[sa.BindParameter[str]] = sa.bindparam("threads", expanding=True)
+_LIVE: Final = sa.and_(SESSION.c.id == SUBSCRIPTION.c.session_id, SESSION.c.ended_at_ms.is_(None))
+_FOLLOWED: Final = sa.union_all(
+    sa.select(
+        SUBSCRIPTION.c.thread_id.label("thread"),
+        SUBSCRIPTION.c.session_id,
+        SUBSCRIPTION.c.created_at_ms,
     )
-    .group_by(SUBSCRIPTION.c.session_id)
-    .order_by("at", SUBSCRIPTION.c.session_id)
+    .join(SESSION, _LIVE)
+    .where(SUBSCRIPTION.c.thread_id.in_(_THESE)),
+    sa.select(
+        THREAD_LINK.c.thread_id.label("thread"),
+        SUBSCRIPTION.c.session_id,
+        SUBSCRIPTION.c.created_at_ms,
+    )
+    .join(SUBSCRIPTION, SUBSCRIPTION.c.thread_id == THREAD_LINK.c.other_id)
+    .join(SESSION, _LIVE)
+    .where(THREAD_LINK.c.thread_id.in_(_THESE)),
 )
 
 
-def place(u: Unit, source: str, trigger: Trigger, trust: Trust) -> ThreadId:
-    """Find or make the thread; learn the keys and links that came with the trigger."""
+@dataclass(slots=True)
+class Places:
+    """Where the triggers of one unit belong: keys that are known, and what is to be stored.
+
+    What one trigger teaches, the next one finds.
+    """
+
+    known: dict[str, ThreadId] = field(default_factory=dict)
+    made: list[dict[str, object]] = field(default_factory=list)
+    learnt: list[dict[str, object]] = field(default_factory=list)
+    links: list[tuple[ThreadId, ThreadId]] = field(default_factory=list)
+
+
+def wanted(trigger: Trigger) -> set[str]:
+    """Return the keys that decide where a trigger belongs."""
     context = trigger.context
-    wanted = {context.thread, *context.joins, *context.related} - {""}
-    rows = u.c.execute(_KNOWN, {"keys": sorted(wanted)})
-    found = join(context, {row.key: ThreadId(row.thread_id) for row in rows}, trust)
-    thread = found.thread or _make(u, source, trigger)
-    if found.learn:
-        learnt = [{"key": key, "thread_id": thread} for key in found.learn]
-        u.c.execute(THREAD_KEY.insert(), learnt)
-    for other in found.links:
-        link(u.c, thread, other)
+    return {context.thread, *context.joins, *context.related} - {""}
+
+
+def places(c: sa.Connection, keys: Collection[str]) -> Places:
+    """Look up the threads that these keys belong to."""
+    rows = c.execute(_KNOWN, {"keys": sorted(keys)}) if keys else ()
+    return Places(known={row.key: ThreadId(row.thread_id) for row in rows})
+
+
+def place(u: Unit, source: str, trigger: Trigger, trust: Trust, *, into: Places) -> ThreadId:
+    """Find or make the thread; learn the keys and links that came with the trigger.
+
+    *into* knows all that is :func:`wanted`; :func:`settle` stores what it learnt.
+    """
+    found = join(trigger.context, into.known, trust)
+    thread = found.thread or _make(u, source, trigger, into)
+    into.known.update(dict.fromkeys(found.learn, thread))
+    into.learnt.extend({"key": key, "thread_id": thread} for key in found.learn)
+    into.links.extend((thread, other) for other in found.links)
     return thread
 
 
-def _make(u: Unit, source: str, trigger: Trigger) -> ThreadId:
+def _make(u: Unit, source: str, trigger: Trigger, into: Places) -> ThreadId:
     made = ThreadId(u.new_id("thread"))
     title = trigger.content.title[:200]
-    u.c.execute(THREAD.insert().values(id=made, source=source, title=title, created_at_ms=u.now_ms))
+    row = {"id": made, "source": source, "title": title, "created_at_ms": u.now_ms}
+    into.made.append(row)
     return made
+
+
+def settle(c: sa.Connection, into: Places) -> None:
+    """Store the threads that were made, and the keys and links that were learnt."""
+    if into.made:
+        c.execute(_ADD_THREAD, into.made)
+    if into.learnt:
+        c.execute(_ADD_KEY, into.learnt)
+    for one, other in dict.fromkeys(into.links):
+        link(c, one, other)
 
 
 def link(c: sa.Connection, one: str, other: str) -> None:
@@ -87,7 +126,21 @@ def learn(u: Unit, thread: ThreadId, keys: Sequence[str]) -> None:
 
 def followers(c: sa.Connection, thread: ThreadId) -> tuple[SessionId, ...]:
     """Return the live sessions that follow a thread or a linked one, as they began to."""
-    return tuple(SessionId(row.session_id) for row in c.execute(_FOLLOWERS, {"thread": thread}))
+    return all_followers(c, {thread})[thread]
+
+
+def all_followers(
+    c: sa.Connection, these: Collection[ThreadId]
+) -> dict[ThreadId, tuple[SessionId, ...]]:
+    """Return who follows each of *these* threads, as :func:`followers` does."""
+    began: dict[ThreadId, dict[str, int]] = {thread: {} for thread in these}
+    for row in c.execute(_FOLLOWED, {"threads": sorted(these)}) if these else ():
+        times = began[row.thread]
+        times[row.session_id] = min(row.created_at_ms, times.get(row.session_id, row.created_at_ms))
+    return {
+        thread: tuple(SessionId(one) for one in sorted(times, key=lambda one: (times[one], one)))
+        for thread, times in began.items()
+    }
 
 
 def own(u: Unit, session: str) -> ThreadId:

@@ -163,6 +163,13 @@ def test_all_that_is_known_of_a_trigger_is_shown_in_its_order() -> None:
     assert (body["edit_of"], body["links"]) == ("n1", ["l1", "l2", "l3", "l4", "l5"])
 
 
+@pytest.mark.clause("B1.4")
+def test_an_edit_names_the_trigger_that_it_changes() -> None:
+    one = replace(stored(context=Context(thread="t", edit_of="n1")), edits=TriggerId("tr_1"))
+    body = trigger_body(one)
+    assert (body["edit_of"], body["changes"]) == ("n1", "tr_1")
+
+
 def test_what_is_not_known_of_the_code_is_left_out() -> None:
     body = trigger_body(stored(context=Context(thread="t", code=Code(repository="acme/app"))))
     assert body["code"] == {"repository": "acme/app"}
