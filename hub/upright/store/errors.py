@@ -66,6 +66,16 @@ class RevisionError(StoreError):
         self.command = command
 
 
+class BackupError(StoreError):
+    """This file can't be restored; nothing was changed."""
+
+    code = "store.backup"
+
+    def __init__(self, file: str, why: str) -> None:
+        super().__init__(f"{file}: {why}; nothing was changed")
+        self.file = file
+
+
 class UnknownIdError(StoreError):
     """Nothing has an id that begins like this."""
 

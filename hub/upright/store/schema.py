@@ -57,7 +57,7 @@ def current(where: Address) -> str | None:
         StoreUnavailableError: it can't be read or reached, or is no database.
     """
     if not isinstance(where, Path):
-        return _on_server(where, revision)
+        return on_server(where, revision)
     if not where.is_file():
         return None
     engine = open_engine(str(where), read_only=True)
@@ -104,7 +104,7 @@ def create(where: Address) -> None:
         StoreUnavailableError: the server can't be reached, or has no database of this name.
     """
     if not isinstance(where, Path):
-        if not _on_server(where, partial(_fill, where=where)):
+        if not on_server(where, partial(fill, where=where)):
             raise FileExistsError(str(where))
         return
     path = where.resolve()
@@ -131,7 +131,7 @@ def migrate(where: Address) -> tuple[str | None, str]:
         StoreUnavailableError: it can't be read or reached, or is no database.
     """
     if not isinstance(where, Path):
-        return _on_server(where, partial(_upgrade, where=where)), head()
+        return on_server(where, partial(_upgrade, where=where)), head()
     path = where.resolve()
     with Guard(path):
         found = current(path)
@@ -179,9 +179,15 @@ def _remedy(where: Address, found: str | None) -> str:
 
 
 # ------------------------------------------------------------------ on a server
-def _on_server(server: Server, job: Callable[[sa.Connection], T]) -> T:
-    """Run *job* in a transaction on a connection of its own."""
-    engine = open_pool(server, _PATIENT)
+def on_server(
+    server: Server, job: Callable[[sa.Connection], T], *, isolation: str = "READ COMMITTED"
+) -> T:
+    """Run *job* in a transaction on a connection of its own; it may take its time.
+
+    Raises:
+        StoreUnavailableError: the server can't be reached, or went away.
+    """
+    engine = open_pool(server, _PATIENT).execution_options(isolation_level=isolation)
 
     async def run() -> T:
         try:
@@ -197,8 +203,8 @@ def _on_server(server: Server, job: Callable[[sa.Connection], T]) -> T:
     return asyncio.run(run())
 
 
-def _fill(connection: sa.Connection, *, where: Server) -> bool:
-    """Make the tables; False when there is a schema already."""
+def fill(connection: sa.Connection, *, where: Server) -> bool:
+    """Make the tables on a server; False when there is a schema already."""
     take(connection, where)
     if revision(connection) is not None:
         return False
