@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import shutil
 import threading
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -15,6 +17,7 @@ from upright.cli.errors import CliError, Exit
 Json: TypeAlias = Any  # whoever prints it knows its form
 
 TIMEOUT_S: Final = 30.0
+PATIENCE_S: Final = 3600.0  # a large hub's backup is made before its first byte comes
 QUIET_S: Final = 60.0  # a live stream says something far more often
 RECONNECT_S: Final = 1.0
 RECONNECTS: Final = 10
@@ -74,6 +77,21 @@ class Hub:
     def post(self, *path: str, **body: str) -> Json:
         """Do."""
         return self._ask("POST", path, {}, body)
+
+    def download(self, *path: str, to: Path) -> None:
+        """Write what is answered into *to*, a piece at a time.
+
+        Raises:
+            CliError: the answer was cut short.
+        """
+        connection = self._connect(PATIENCE_S)
+        try:
+            response = self._send(connection, "GET", _target(path, {}), None)
+            _write(response, to)
+        except (OSError, http.client.HTTPException) as error:
+            raise UnreachableError(self.url, str(error) or type(error).__name__) from error
+        finally:
+            connection.close()
 
     def newest(self) -> int:
         """Return the newest event's number: ask before you list, then stream from it."""
@@ -141,6 +159,16 @@ class Hub:
         content = json.dumps(body).encode() if body is not None else None
         connection.request(method, prefix + target, content, headers)
         return connection.getresponse()
+
+
+def _write(response: http.client.HTTPResponse, to: Path) -> None:
+    if response.status != http.client.OK:
+        _checked(response.status, response.read())
+    with to.open("wb") as file:
+        shutil.copyfileobj(response, file)
+    if response.length:
+        said = "the hub's answer was cut short; try again"
+        raise CliError(said, Exit.TRY_AGAIN)
 
 
 def _target(path: tuple[str, ...], query: Mapping[str, object]) -> str:

@@ -1,10 +1,11 @@
-"""``upright db``: the database's revision; the hub must be stopped to change it."""
+"""``upright db``: the database's revision, backups; the hub must be stopped to change it."""
 
 from __future__ import annotations
 
 import click
 
 from upright.cli import render
+from upright.cli.backups import backup, restore
 from upright.cli.database import database
 from upright.cli.errors import CliError, Exit
 from upright.cli.options import as_json
@@ -14,7 +15,11 @@ from upright.store import schema
 
 @click.group()
 def db() -> None:
-    """Check and migrate the database."""
+    """Check, migrate, back up and restore the database."""
+
+
+db.add_command(backup)
+db.add_command(restore)
 
 
 @db.command()

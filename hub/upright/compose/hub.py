@@ -14,6 +14,7 @@ from upright.api import Secret
 from upright.compose.commands import CommandParts, HubCommands
 from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake
+from upright.compose.keeper import Keeper
 from upright.compose.report import Report
 from upright.core.backoff import Backoff
 from upright.core.fold import Quiet
@@ -46,6 +47,7 @@ from upright.settings.home import Home, write_private
 from upright.settings.secrets import Secrets
 from upright.settings.shape import ModelSection, Settings
 from upright.store import sources
+from upright.store.address import Address
 from upright.store.errors import NotNowError
 from upright.store.intake import Policy
 from upright.store.storage import Storage
@@ -64,6 +66,7 @@ class Roots:
     store: Storage
     env: Mapping[str, str]
     port: int
+    where: Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,6 +299,13 @@ class _Builder:
             accept=self.intake.accept,
             hooks=connectors,
             commands=commands,
+            keeper=Keeper(
+                growth=self.growth,
+                where=self.roots.where,
+                folder=self.home.folder,
+                policy=lambda: self.intake.policy,
+                woken=self.woken,
+            ),
             device=lambda socket: door.serve(socket, remote=socket.remote),
             gone=GoneError,
             online=self.links.online,

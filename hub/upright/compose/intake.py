@@ -29,6 +29,11 @@ class Intake:
         self._policy = policy
         self._heard_ms: dict[str, int] = {}
 
+    @property
+    def policy(self) -> Policy:
+        """What the next trigger is judged by."""
+        return self._policy
+
     async def accept(self, source: str, triggers: Sequence[Trigger]) -> Sequence[Accepted]:
         """Store what a source brought; return after the commit."""
         return await self._store(source, triggers, None)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from upright.web import commands, device, health, hooks, reads, stream
+from upright.web import commands, device, health, hooks, keeping, reads, stream
 from upright.web.guard import guard
 from upright.web.parts import Parts
 from upright.web.problems import PARTS, problems
@@ -22,6 +22,11 @@ def routes() -> Iterable[web.RouteDef]:
         get("/v1/device", device.serve),
         get("/v1/events", stream.events),
         get("/v1/events/last", stream.last),
+        get("/v1/events/list", keeping.events),
+        get("/v1/backup", keeping.backup),
+        get("/v1/raw/{id}", keeping.raw),
+        get("/v1/replay", keeping.replay),
+        post("/v1/triggers/{id}/again", keeping.again),
         get("/v1/status", reads.status),
         get("/v1/inbox", reads.inbox),
         get("/v1/triggers/{id}", reads.trigger),

@@ -7,7 +7,9 @@ plain values (see :mod:`upright.web.plain`). Times are epoch milliseconds, UTC.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from upright.api import Capabilities, InboundRequest, Secret, Trigger
@@ -108,6 +110,26 @@ class Commands(Protocol):
         ...
 
 
+class Keeper(Protocol):
+    """Stored things as a whole; ``compose.keeper.Keeper`` is one."""
+
+    def backup(self) -> AbstractAsyncContextManager[Path]:
+        """Make a backup; the file is gone after the block. DiskFullError without room for it."""
+        ...
+
+    async def raw(self, payload: str) -> tuple[str, bytes, str]:
+        """Return a payload's media type, its bytes, and when it was pruned, if it was."""
+        ...
+
+    async def replay(self, *, trigger: str, since_ms: int, limit: int) -> object:
+        """Judge stored triggers by today's rules; nothing is changed."""
+        ...
+
+    async def again(self, trigger: str) -> object:
+        """Offer a held trigger to the router; NotNowError when it is not held."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebLimits:
     """Bounds of the web server; each interval scales down in tests."""
@@ -143,6 +165,7 @@ class Parts:
     accept: Accept
     hooks: Hooks
     commands: Commands
+    keeper: Keeper
     device: Callable[[DeviceSocket], Awaitable[None]]
     gone: Gone
     online: Callable[[], frozenset[str]]
