@@ -63,7 +63,8 @@ PEOPLE_CHAPTER: Final = chapter(
     a_person_answers=6,
     a_person_answers_anything=2,
     a_person_decides=10,
-    a_person_speaks=2,
+    a_person_speaks=8,
+    a_side_step_answers=4,
     a_week_passes=2,
     sends=8,
     a_device_comes_or_goes=0,
@@ -76,6 +77,7 @@ JOBS_CHAPTER: Final = chapter(
     works=14,
     dies=2,
     hears=3,
+    a_person_speaks=4,
     a_device_tells=12,
     a_device_comes_or_goes=2,
 )
@@ -110,12 +112,15 @@ RACES: Final[Mapping[type[Work], Sequence[str]]] = {
         "a person answers too late",
         "an answer comes while its turn runs",
         "our own output comes back",
+        "an interrupt comes while its turn runs",
+        "a side step answers",
     ),
     JOBS_CHAPTER: (
         "a job ends a second time",
         "a job ends that is waited for",
         "a job ends while its call is open",
         "a job ends while nobody leads its session",
+        "an interrupt comes before the turn's AwaitJobs",
     ),
     DEATHS_CHAPTER: (
         *(f"the hub: {fault}" for fault in Fault),

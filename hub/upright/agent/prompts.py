@@ -55,3 +55,13 @@ NUDGE: Final = (
     "You said something, but the work item neither waits nor is complete. Call wait, ask or "
     "complete, or go on with the work."
 )
+
+CUT: Final = (
+    "You were interrupted. A thought that was under way is dropped, calls that had not begun were "
+    "not made. The last trigger of this batch is the urgent one: deal with it first."
+)
+
+BESIDE: Final = (
+    "This is answered beside your work, which goes on meanwhile. Answer the question above in one "
+    "short message. You may call read, and no other tool; nothing you say here changes anything."
+)

@@ -30,6 +30,7 @@ class Turn:
     steps: int = 0
     jobs: dict[str, JobId] = field(default_factory=dict)  # open call → its job
     carded: bool = False  # this turn has shown the work card
+    declined: frozenset[str] = frozenset()  # questions that no side step answers
 
     @classmethod
     def of(cls, turn_id: str, claim: Claim, loaded: Loaded) -> Turn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from upright.agent import card, prompts, toolbox
 from upright.agent.state import Turn
@@ -15,11 +16,12 @@ from upright.core.ids import JobId
 from upright.core.job import TERMINAL as OVER
 from upright.core.mandate import taint
 from upright.core.transcript import Message, Role, ToolCall, ToolSpec, unanswered
-from upright.core.turn import View
+from upright.core.trigger import StoredTrigger
+from upright.core.turn import Action, Limits, TakeInbox, View, next_action
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import TERMINAL, WorkItem, WorkState
 from upright.engine.ports import ChatReply
-from upright.store import intake, jobs, output, sessions, waits, work
+from upright.store import intake, jobs, output, sessions, strategy, waits, work
 from upright.store.events import About, Cost, charge, record
 from upright.store.sessions import Answer, Claim, Line
 from upright.store.unit import Connection, Unit
@@ -40,9 +42,28 @@ def begin(u: Unit, claim: Claim) -> Turn:
     return turn
 
 
+def open_turn(u: Unit, claim: Claim, limits: Limits) -> tuple[Turn, Action]:
+    """Begin a turn and take what has come, in one commit; return what is to be done first.
+
+    A question that a dead hub's side step did not answer is taken like any other trigger.
+    """
+    turn = begin(u, claim)
+    turn.declined = frozenset(strategy.pressing(u.c, claim.session).questions)
+    action = next_action(look(u.c, turn), limits)
+    if isinstance(action, TakeInbox):
+        take_inbox(u, turn)
+        action = next_action(look(u.c, turn), limits)
+    return turn, action
+
+
 def about(turn: Turn) -> About:
     """What an event of this turn is about."""
     return About(session_id=turn.claim.session, work_id=turn.work, turn_id=turn.id)
+
+
+def about_trigger(turn: Turn, trigger: str) -> About:
+    """Return what an event of this turn is about that speaks of one trigger."""
+    return replace(about(turn), trigger_id=trigger)
 
 
 def append(u: Unit, turn: Turn, message: Message, *, done: Done | None = None) -> int:
@@ -72,14 +93,17 @@ def look(c: Connection, turn: Turn) -> View:
     item = work.read(c, turn.work) if turn.work else None
     mine = jobs.briefs(c, turn.claim.session)
     open_calls = {call.id for call in unanswered(turn.messages)}
+    pressing = strategy.pressing(c, turn.claim.session)
+    beside = len([one for one in pressing.questions if one not in turn.declined])
     came = sessions.inbox(c, turn.claim.session)
-    # a turn that begins takes all that wakes; one that runs is not prolonged by what was folded
-    due = came.waking if turn.steps == 0 else came.due
+    # a turn that begins takes all that wakes; one that runs is not prolonged by what was folded,
+    # and what a side step answers is no reason for either
+    due = (came.waking if turn.steps == 0 else came.due) - beside
     turn.jobs = {job.call_id: job.id for job in mine if job.call_id in open_calls}
     return View(
         messages=tuple(turn.messages),
         inbox=came.waiting if due else 0,
-        folded=came.waiting if came.waking else 0,
+        folded=came.waiting if came.waking > beside else 0,
         steps=turn.steps,
         nudges=turn.nudges,
         settled=_settled(c, item, is_busy=any(job.state not in OVER for job in mine)),
@@ -87,6 +111,9 @@ def look(c: Connection, turn: Turn) -> View:
         results={key: answer.digest for key, answer in turn.answers.items()},
         ending=frozenset(key for key, answer in turn.answers.items() if answer.ends_turn),
         over=item is not None and item.state in TERMINAL,
+        urgent=bool(pressing.urgent),
+        beside=beside,
+        asides=len(pressing.asides),
     )
 
 
@@ -99,9 +126,14 @@ def _settled(c: Connection, item: WorkItem | None, *, is_busy: bool) -> bool:
 
 # ------------------------------------------------------------------ the inbox
 def take_inbox(u: Unit, turn: Turn) -> None:
-    """Append what has come as one batch; that is its acknowledgement, in the same commit (B8.4)."""
-    triggers = intake.unread(u.c, turn.claim.session)
+    """Append what has come as one batch; that is its acknowledgement, in the same commit (B8.4).
+
+    Oldest first, and what is urgent last; what a side step still answers stays.
+    """
+    triggers, is_cut = _to_take(u.c, turn)
     text = batch(triggers)
+    if is_cut:
+        text = f"{prompts.CUT}\n\n{text}"
     if turn.work is not None and not turn.carded:
         text = f"{card.render(u, work.read(u.c, turn.work))}\n\n{text}"
         turn.carded = True
@@ -110,19 +142,27 @@ def take_inbox(u: Unit, turn: Turn) -> None:
     turn.taint = taint((turn.taint, *(trigger.trust for trigger in triggers)))
     turn.nudges = 0
     sessions.update(u.c, turn.claim, taint=int(turn.taint), nudges=0)
+    _took(u, turn, triggers, number)
+    if turn.work is not None:
+        work.woken(u, work.read(u.c, turn.work))
+
+
+def _to_take(c: Connection, turn: Turn) -> tuple[list[StoredTrigger], bool]:
+    """Return the batch in its order, and whether anything in it cut a step short."""
+    pressing = strategy.pressing(c, turn.claim.session)
+    beside = set(pressing.questions) - turn.declined
+    come = [one for one in intake.unread(c, turn.claim.session) if one.id not in beside]
+    urgent = set(pressing.urgent)
+    return sorted(come, key=lambda one: one.id in urgent), bool(urgent)
+
+
+def _took(u: Unit, turn: Turn, triggers: Sequence[StoredTrigger], number: int) -> None:
+    """Note each trigger of a batch, and let it end the waits that it is news for."""
     for trigger in triggers:
-        mine = about(turn)
-        known = About(
-            trigger_id=trigger.id,
-            session_id=mine.session_id,
-            work_id=mine.work_id,
-            turn_id=mine.turn_id,
-        )
+        known = about_trigger(turn, trigger.id)
         record(u, "turn.took", known, {"entry": number, "kind": trigger.trigger.kind})
         if turn.work is not None and trigger.source != intake.HUB_SOURCE:
             intake.match_external(u, turn.work, trigger)
-    if turn.work is not None:
-        work.woken(u, work.read(u.c, turn.work))
 
 
 def nudge(u: Unit, turn: Turn) -> None:
@@ -141,33 +181,32 @@ def replied(u: Unit, turn: Turn, reply: ChatReply) -> None:
     sessions.update(u.c, turn.claim, failures=0)
     if turn.work is not None:
         waits.settle(u.c, turn.work, Wake(kind=WaitKind.SYSTEM, ref=MODEL))
-    charge(
-        u,
-        Cost(
-            kind="model",
-            session_id=turn.claim.session,
-            work_id=turn.work,
-            turn_id=turn.id,
-            model=reply.model,
-            tokens_input=reply.usage.input,
-            tokens_cached=reply.usage.cached,
-            tokens_output=reply.usage.output,
-            usd_micros=reply.cost_usd_micros,
-            seconds=reply.seconds,
-        ),
+    spent(u, turn, reply, beside=False)
+
+
+def spent(u: Unit, turn: Turn, reply: ChatReply, *, beside: bool) -> None:
+    """Charge a model call, and note it; *beside* the turn or in it."""
+    cost = Cost(
+        kind="model",
+        session_id=turn.claim.session,
+        work_id=turn.work,
+        turn_id=turn.id,
+        model=reply.model,
+        tokens_input=reply.usage.input,
+        tokens_cached=reply.usage.cached,
+        tokens_output=reply.usage.output,
+        usd_micros=reply.cost_usd_micros,
+        seconds=reply.seconds,
     )
-    record(
-        u,
-        "llm.replied",
-        about(turn),
-        {
-            "model": reply.model,
-            "calls": [call.name for call in reply.calls],
-            "first_byte_ms": u.now_ms - round(1000 * (reply.seconds - reply.first_byte_s)),
-            "seconds": round(reply.seconds, 3),
-            "attempts": reply.attempts,
-        },
-    )
+    charge(u, cost)
+    said = {
+        "model": reply.model,
+        "calls": [call.name for call in reply.calls],
+        "first_byte_ms": u.now_ms - round(1000 * (reply.seconds - reply.first_byte_s)),
+        "seconds": round(reply.seconds, 3),
+        "attempts": reply.attempts,
+    }
+    record(u, "llm.replied", about(turn), {**said, "beside": True} if beside else said)
 
 
 # ------------------------------------------------------------------ tools

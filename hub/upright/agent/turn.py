@@ -1,24 +1,29 @@
 """Turn runner: the loop's shell. It asks core what is next, does it, and commits (B8).
 
 Between two actions nothing is held in memory that the tables don't hold: a kill at any point is
-followed by a turn that goes on from the last commit.
+followed by a turn that goes on from the last commit. While the model thinks or a command runs,
+the turn listens for its session: what is urgent cuts that short, a question goes to a side step.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TypeVar, assert_never
 
-from upright.agent import settle, steps
+from upright.agent import cut, settle, steps
+from upright.agent.side import SideLimits, Sides
 from upright.agent.state import Turn
 from upright.agent.tools.base import After
 from upright.core.ids import SessionId
 from upright.core.turn import (
     Action,
     AwaitJobs,
+    AwaitSide,
     CallModel,
+    CutShort,
     Limits,
     Nudge,
     Rest,
@@ -36,8 +41,10 @@ from upright.engine.ports import (
     ModelUnavailableError,
     Outward,
 )
-from upright.engine.signals import DRAIN, Signals
+from upright.engine.signals import DRAIN, Listening, Signals
 from upright.engine.units import Units
+from upright.store import strategy
+from upright.store.errors import StoreUnavailableError
 from upright.store.sessions import Claim
 from upright.store.unit import Unit
 
@@ -47,10 +54,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLimits:
-    """Bounds of the agents. ``inline_wait_s``: how long a call waits for its job (B10.1)."""
+    """Bounds of the agents. ``inline_wait_s``: how long a call waits for its job (B10.1).
+
+    ``listen_s``: how often a turn that waits looks at its inbox, told of something or not.
+    """
 
     turn: Limits = field(default_factory=Limits)
+    side: SideLimits = field(default_factory=SideLimits)
     inline_wait_s: float = 5.0
+    listen_s: float = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,73 +94,140 @@ class TurnRunner:
             LeaseLostError: somebody else leads the session; nothing more was written.
             StoreUnavailableError: nothing more was written; the turn is run again.
         """
-        claim = Claim(session=lease.session, epoch=lease.epoch)
-        units = self._parts.units
-        turn = await units.write(lambda u: steps.begin(u, claim))
-        log.info("turn.started", extra={"session": claim.session, "turn": turn.id})
-        while not self._parts.draining():
-            view = await units.read(lambda c: steps.look(c, turn))
-            action = next_action(view, self._parts.limits.turn)
-            if not await self._do(turn, action):
-                return
-        await self._write(turn, settle.interrupt)
+        parts, claim = self._parts, Claim(session=lease.session, epoch=lease.epoch)
+        with parts.signals.listen([claim.session, DRAIN]) as heard:
+            turn, action = await parts.units.write(
+                lambda u: steps.open_turn(u, claim, parts.limits.turn)
+            )
+            log.info("turn.started", extra={"session": claim.session, "turn": turn.id})
+            try:
+                async with asyncio.TaskGroup() as group:
+                    await _Run(parts, turn, group, heard).go(action)
+            except ExceptionGroup as several:  # what failed first is what the engine must know
+                raise several.exceptions[0] from None
 
-    async def _write(self, turn: Turn, unit: Callable[[Unit, Turn], T]) -> T:
+
+class _Run:
+    """One turn under way: only this task decides and writes the transcript."""
+
+    def __init__(
+        self, parts: AgentParts, turn: Turn, group: asyncio.TaskGroup, heard: Listening
+    ) -> None:
+        self._parts = parts
+        self._turn = turn
+        self._group = group
+        self._heard = heard
+        self._sides = Sides(parts.units, parts.model, parts.limits.side, heard.ring)
+
+    async def go(self, action: Action) -> None:
+        """Do one thing after the other, from *action* on, until the turn rests."""
+        try:
+            while not self._parts.draining():
+                if not await self._do(action):
+                    return
+                action = await self._next()
+            await self._write(settle.interrupt)
+        finally:
+            self._sides.stop()
+
+    async def _next(self) -> Action:
+        """Look at the rows, let side steps begin, and decide."""
+        turn = self._turn
+        turn.declined |= self._sides.declined
+        view = await self._parts.units.read(lambda c: steps.look(c, turn))
+        if view.beside:
+            await self._listen()
+        return next_action(view, self._parts.limits.turn)
+
+    async def _write(self, unit: Callable[[Unit, Turn], T]) -> T:
         """Run a unit on a draft of the turn; once it is committed, the turn takes that over."""
 
         def drafted(u: Unit) -> tuple[Turn, T]:
-            draft = turn.draft()
+            draft = self._turn.draft()
             return draft, unit(u, draft)
 
         draft, done = await self._parts.units.write(drafted)
-        turn.take_over(draft)
+        self._turn.take_over(draft)
         return done
 
-    async def _do(self, turn: Turn, action: Action) -> bool:
+    async def _do(self, action: Action) -> bool:
         """Do one thing; return False when the turn is over."""
         match action:
             case TakeInbox():
-                await self._write(turn, steps.take_inbox)
+                await self._write(steps.take_inbox)
             case CallModel():
-                return await self._call_model(turn)
+                return await self._call_model()
             case RunCall(call):
-                self._hint(await self._write(turn, lambda u, t: steps.run_call(u, t, call)))
+                self._hint(await self._write(lambda u, t: steps.run_call(u, t, call)))
             case AwaitJobs(calls):
-                await self._await_jobs(turn, [call.id for call in calls])
+                await self._await_jobs([call.id for call in calls])
+            case CutShort(calls):
+                self._hint(await self._write(lambda u, t: cut.calls(u, t, calls)))
+            case AwaitSide():
+                await self._heard.wait(self._parts.limits.listen_s)
             case Nudge():
-                await self._write(turn, steps.nudge)
+                await self._write(steps.nudge)
             case Rest(ending):
-                self._hint(await self._write(turn, lambda u, t: settle.rest(u, t, ending)))
+                self._hint(await self._write(lambda u, t: settle.rest(u, t, ending)))
                 return False
             case _:
                 assert_never(action)
         return True
 
-    async def _call_model(self, turn: Turn) -> bool:
+    # -------------------------------------------------------------- what comes meanwhile
+    async def _listen(self) -> bool:
+        """Look at what presses the session: begin side steps; say whether it is interrupted."""
+        session = self._turn.claim.session
+        try:
+            found = await self._parts.units.read(lambda c: strategy.pressing(c, session))
+        except StoreUnavailableError:  # the next safe point looks again
+            log.exception("turn.listen_failed", extra={"session": session})
+            return False
+        for question in found.questions:
+            if question not in self._turn.declined:
+                self._sides.start(self._group, self._turn, question)
+        return bool(found.urgent)
+
+    # -------------------------------------------------------------- the model
+    async def _call_model(self) -> bool:
+        """Ask the model; something urgent closes its stream, and is told to it at once."""
+        turn, model, clock = self._turn, self._parts.model, self._parts.units.clock
         request = ChatRequest(
             role=turn.kind,
             session=turn.claim.session,
             messages=tuple(turn.messages),
             tools=steps.tools(turn),
         )
-        try:
-            reply = _checked(await self._parts.model.complete(request, lambda: None), turn)
-        except ModelUnavailableError as error:
-            retry_s = error.retry_after_s
-            await self._fail(turn, error, retry_s=retry_s, retries=True)
-            return False
-        except ModelError as error:
-            await self._fail(turn, error, retry_s=None, retries=False)
-            return False
-        await self._write(turn, lambda u, t: steps.replied(u, t, reply))
+        said, began = list[int](), clock.monotonic()
+        thinking = self._group.create_task(_outcome(model, request, said), name="model")
+        thinking.add_done_callback(lambda _: self._heard.ring())
+        while not thinking.done():
+            await self._heard.wait(self._parts.limits.listen_s)
+            if not thinking.done() and await self._listen() and thinking.cancel():
+                break
+        else:
+            return await self._replied(thinking.result())
+        used, seconds = model.reckon(request, sum(said)), clock.monotonic() - began
+        await self._write(lambda u, t: cut.thought(u, t, used, seconds))
         return True
 
-    async def _fail(
-        self, turn: Turn, error: ModelError, *, retry_s: float | None, retries: bool
-    ) -> None:
+    async def _replied(self, reply: ChatReply | ModelError) -> bool:
+        """Commit an answer, or end the turn without one."""
+        try:
+            said = _checked(reply, self._turn)
+        except ModelUnavailableError as error:
+            await self._fail(error, retry_s=error.retry_after_s, retries=True)
+            return False
+        except ModelError as error:
+            await self._fail(error, retry_s=None, retries=False)
+            return False
+        await self._write(lambda u, t: steps.replied(u, t, said))
+        return True
+
+    async def _fail(self, error: ModelError, *, retry_s: float | None, retries: bool) -> None:
         log.warning(
             "model.failed",
-            extra={"session": turn.claim.session, "code": error.code, "reason": str(error)},
+            extra={"session": self._turn.claim.session, "code": error.code, "reason": str(error)},
         )
         failure = settle.Failure(
             code=error.code,
@@ -157,21 +236,26 @@ class TurnRunner:
             retries=retries,
             roll=self._parts.roll(),
         )
-        await self._write(turn, lambda u, t: settle.failed(u, t, failure))
+        await self._write(lambda u, t: settle.failed(u, t, failure))
         self._parts.timers()
 
-    async def _await_jobs(self, turn: Turn, calls: list[str]) -> None:
-        """Wait for the jobs of open calls, a bounded time; then answer every one of them."""
-        units, clock = self._parts.units, self._parts.units.clock
+    async def _await_jobs(self, calls: list[str]) -> None:
+        """Wait for the jobs of open calls, a bounded time; then answer every one of them.
+
+        Something urgent ends the wait, and leaves the calls to be cut short.
+        """
+        units, clock, turn = self._parts.units, self._parts.units.clock, self._turn
         until = clock.monotonic() + self._parts.limits.inline_wait_s
         ids = [turn.jobs[call] for call in calls]
-        with self._parts.signals.listen([*ids, DRAIN]) as listening:
+        with self._parts.signals.listen([*ids, turn.claim.session, DRAIN]) as listening:
             while await units.read(lambda c: steps.unfinished(c, ids)):
+                if await self._listen():
+                    return
                 left = until - clock.monotonic()
                 if left <= 0 or self._parts.draining():
                     break
                 await listening.wait(left)
-        await self._write(turn, lambda u, t: steps.answer_jobs(u, t, calls))
+        await self._write(lambda u, t: steps.answer_jobs(u, t, calls))
 
     def _hint(self, after: After) -> None:
         """Tell the others what was committed; a lost hint is made good by their sweeps."""
@@ -184,8 +268,20 @@ class TurnRunner:
         self._parts.wake(after.sessions)
 
 
-def _checked(reply: ChatReply, turn: Turn) -> ChatReply:
+async def _outcome(
+    model: ChatModel, request: ChatRequest, said: list[int]
+) -> ChatReply | ModelError:
+    """Ask the model; *said* collects how many characters came. Its failure is a result."""
+    try:
+        return await model.complete(request, said.append)
+    except ModelError as error:
+        return error
+
+
+def _checked(reply: ChatReply | ModelError, turn: Turn) -> ChatReply:
     """Refuse call ids that are not new: each needs exactly one answer (B8.2)."""
+    if isinstance(reply, ModelError):
+        raise reply
     known = {call.id for message in turn.messages for call in message.calls} | {""}
     for call in reply.calls:
         if call.id in known:

@@ -10,6 +10,7 @@ import click
 from upright.cli import render
 from upright.cli.options import as_json
 from upright.cli.place import Place, pass_place
+from upright.cli.words import ask, interrupt
 from upright.engine.clock import SystemClock, now_ms
 
 BATCH: Final = 200
@@ -93,6 +94,10 @@ def say(place: Place, wanted: str, text: str, as_json: bool) -> None:
         render.emit_json(done)
     else:
         click.echo(f"Said. Follow the answer: upright session tail -f {wanted}")
+
+
+session.add_command(interrupt)
+session.add_command(ask)
 
 
 def _new(place: Place, whole: str, after: int) -> Iterator[Mapping[str, Any]]:

@@ -37,9 +37,9 @@ class HubCommands:
     def __init__(self, parts: CommandParts) -> None:
         self._parts = parts
 
-    async def say(self, session: str, text: str) -> object:
-        """Tell a session something, as the operator."""
-        said = await self._parts.units.write(lambda u: people.say(u, session, text))
+    async def say(self, session: str, text: str, kind: str) -> object:
+        """Tell a session something, as the operator; *kind* says how it is meant (B9)."""
+        said = await self._parts.units.write(lambda u: people.say(u, session, text, kind))
         self._parts.woken([SessionId(session)])
         return {"session": session, "trigger": said, "said": True}
 

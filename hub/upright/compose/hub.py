@@ -157,6 +157,7 @@ class _Builder:
                 drain_s=limits.drain_s / 2,
             ),
             roll,
+            self.signals,
             held=lambda: self.growth.full,
         )
         self.timers = Timers(self.units, self.engine.hint, sweep_s=limits.sweep_s)

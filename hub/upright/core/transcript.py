@@ -80,6 +80,15 @@ def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     return tuple(call for message in messages for call in message.calls if call.id not in answered)
 
 
+def before_open_calls(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return what stands before the step that is under way; all of it at a safe point."""
+    waiting = {call.id for call in unanswered(messages)}
+    for n, message in enumerate(messages):
+        if any(call.id in waiting for call in message.calls):
+            return tuple(messages[:n])
+    return tuple(messages)
+
+
 def check(messages: Iterable[Message]) -> None:
     """Raise TranscriptError unless every call has at most one answer, after it (B8.2)."""
     made: set[str] = set()

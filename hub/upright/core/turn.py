@@ -29,6 +29,8 @@ class View:
     completion): the turn may rest without asking it again. ``over``: the work item is terminal.
     ``inbox`` is how much is due; ``folded`` how much may be taken along when there is a step
     anyway: it is no reason for one (B2.5).
+    ``urgent``: something in the inbox cuts the step under way short (B9.3). ``beside`` counts the
+    questions that side steps answer, ``asides`` what they have answered already (B9.5).
     """
 
     messages: Sequence[Message]
@@ -41,6 +43,9 @@ class View:
     ending: frozenset[str] = frozenset()
     over: bool = False
     folded: int = 0
+    urgent: bool = False
+    beside: int = 0
+    asides: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,18 @@ class AwaitJobs:
 
 
 @dataclass(frozen=True, slots=True)
+class CutShort:
+    """Answer these calls at once: what runs is asked to stop, what has not begun never begins."""
+
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitSide:
+    """The turn has nothing more to do, but a side step still answers: wait for it, or for news."""
+
+
+@dataclass(frozen=True, slots=True)
 class Nudge:
     """Tell the model that the item neither waits nor is done (B8.7)."""
 
@@ -88,21 +105,28 @@ class Rest:
     ending: Ending
 
 
-Action = TakeInbox | CallModel | RunCall | AwaitJobs | Nudge | Rest
+Action = TakeInbox | CallModel | RunCall | AwaitJobs | CutShort | AwaitSide | Nudge | Rest
 
 
 def next_action(view: View, limits: Limits) -> Action:
     """Decide what to do next; every point between two actions is a commit.
 
     Calls come first, in their order; all are begun before any job is awaited. The inbox is taken
-    at safe points only, thus when no call is open.
+    at safe points only, thus when no call is open; what is urgent makes one.
     """
     open_calls = unanswered(view.messages)
+    if open_calls and view.urgent:
+        return CutShort(open_calls)
     for call in open_calls:
         if call.id not in view.started:
             return RunCall(call)
     if open_calls:
         return AwaitJobs(open_calls)
+    action = _at_safe_point(view, limits)
+    return AwaitSide() if view.beside and isinstance(action, Rest) else action
+
+
+def _at_safe_point(view: View, limits: Limits) -> Action:
     if view.over:
         return Rest(Ending.REST)
     return TakeInbox() if view.inbox else _go_on(view, limits)
@@ -115,7 +139,7 @@ def _go_on(view: View, limits: Limits) -> Action:
         return _rest(view, limits)
     if view.steps >= limits.max_steps:
         return Rest(Ending.TOO_LONG)
-    return TakeInbox() if view.folded else CallModel()
+    return TakeInbox() if view.folded or view.asides else CallModel()
 
 
 def _rest(view: View, limits: Limits) -> Action:

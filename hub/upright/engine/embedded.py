@@ -13,6 +13,7 @@ from upright.core.ids import SessionId
 from upright.engine.clock import now_ms
 from upright.engine.hints import Hint
 from upright.engine.ports import Handler, Lease
+from upright.engine.signals import Signals
 from upright.engine.units import Units
 from upright.store import outbox, sessions
 from upright.store.errors import LeaseLostError, StoreUnavailableError
@@ -47,12 +48,14 @@ class EmbeddedEngine:
         units: Units,
         limits: EngineLimits,
         roll: Callable[[], float],
+        signals: Signals,
         *,
         held: Callable[[], bool] = lambda: False,
     ) -> None:
         """Make an engine; while *held* says so, it begins nothing new."""
         self._held = held
         self._units = units
+        self._signals = signals
         self._limits = limits
         self._roll = roll
         self._hint = Hint()
@@ -65,7 +68,9 @@ class EmbeddedEngine:
         return self._draining
 
     def hint(self, sessions: Collection[SessionId]) -> None:
-        """Say that these sessions may have something to do."""
+        """Say that these sessions may have something to do; a turn under way hears it, too."""
+        for session in sessions:
+            self._signals.notify(session)
         if sessions:
             self._hint.give()
 

@@ -79,6 +79,15 @@ class ChatReply:
     attempts: int = 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reckoned:
+    """What a call that was cut off is thought to have used: nobody sends a bill that says it."""
+
+    model: str
+    usage: Usage
+    cost_usd_micros: int | None = None
+
+
 class ModelError(Exception):
     """The model gave no answer that can be used."""
 
@@ -111,14 +120,20 @@ class ModelRequestError(ModelError):
 class ChatModel(Protocol):
     """A model behind a streamed chat endpoint."""
 
-    async def complete(self, request: ChatRequest, on_first_byte: Callable[[], None]) -> ChatReply:
+    async def complete(self, request: ChatRequest, on_part: Callable[[int], None]) -> ChatReply:
         """Return the whole reply; cancelling the call closes the stream at once.
+
+        *on_part* is told how many characters each part brought, as it comes.
 
         Raises:
             ModelUnavailableError: after its own bounded tries.
             ModelAuthError: the key or the bill.
             ModelRequestError: the request.
         """
+        ...
+
+    def reckon(self, request: ChatRequest, said_chars: int) -> Reckoned:
+        """Say what a call used that was cut off after so many characters."""
         ...
 
 

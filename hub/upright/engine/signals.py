@@ -46,6 +46,10 @@ class Listening:
             if not listeners:
                 del self._waiting[key]
 
+    def ring(self) -> None:
+        """Wake this listener alone."""
+        self._event.set()
+
     async def wait(self, timeout_s: float) -> bool:
         """Wait for a signal; False when the time ran out. What came since the last wait counts."""
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from upright.engine.ports import (
     ChatRequest,
     Clock,
     ModelUnavailableError,
+    Reckoned,
+    Usage,
 )
 from upright.llm.assembly import Assembly
 from upright.llm.endpoint import Bounds, ModelSettings
@@ -22,6 +25,9 @@ from upright.llm.prices import cost_usd_micros
 from upright.llm.quirks import Part
 
 log: Final = logging.getLogger(__name__)
+
+CHARS_A_TOKEN: Final = 4
+"""A rule of thumb, for what was cut off before its usage came."""
 
 Roll = Callable[[], float]
 """Returns a number in [0, 1): the source of jitter."""
@@ -60,20 +66,18 @@ def connect_openai(settings: ModelSettings, clock: Clock) -> Source:
 
 @dataclass(slots=True, kw_only=True)
 class _Timing:
-    """When the call began and when its first byte came; tells the caller of that byte once."""
+    """When the call began and when its first byte came; tells the caller of each part."""
 
     clock: Clock
     began: float
-    on_first_byte: Callable[[], None]
-    told: bool = False
+    on_part: Callable[[int], None]
     first_byte_s: float | None = None
 
-    def byte(self) -> None:
+    def heard(self, part: Part) -> None:
         if self.first_byte_s is None:
             self.first_byte_s = self.clock.monotonic() - self.began
-        if not self.told:
-            self.told = True
-            self.on_first_byte()
+        called = sum(len(call.name) + len(call.arguments) for call in part.calls)
+        self.on_part(len(part.text) + len(part.refusal) + called)
 
     def forget(self) -> None:
         """Start a new try: its first byte is the one that the reply reports."""
@@ -109,7 +113,7 @@ class OpenAIChat:
         if source is not None:
             await source.close()
 
-    async def complete(self, request: ChatRequest, on_first_byte: Callable[[], None]) -> ChatReply:
+    async def complete(self, request: ChatRequest, on_part: Callable[[int], None]) -> ChatReply:
         """Return the whole reply; see ``engine.ports.ChatModel``.
 
         ``first_byte_s`` and ``seconds`` run from the call, over the tries that failed.
@@ -120,9 +124,7 @@ class OpenAIChat:
             messages=to_chat(request.messages),
             tools=to_tools(request.tools),
         )
-        timing = _Timing(
-            clock=self._clock, began=self._clock.monotonic(), on_first_byte=on_first_byte
-        )
+        timing = _Timing(clock=self._clock, began=self._clock.monotonic(), on_part=on_part)
         said, attempts = await self._retried(call, timing)
         seconds, model = self._clock.monotonic() - timing.began, said.model or call.model
         return ChatReply(
@@ -135,6 +137,17 @@ class OpenAIChat:
             cost_usd_micros=cost_usd_micros(model, said.usage),
             attempts=attempts,
         )
+
+    def reckon(self, request: ChatRequest, said_chars: int) -> Reckoned:
+        """See ``engine.ports.ChatModel``: four characters a token, and nothing from a cache."""
+        sent = json.dumps(to_chat(request.messages), ensure_ascii=False)
+        offered = json.dumps(to_tools(request.tools), ensure_ascii=False)
+        usage = Usage(
+            input=(len(sent) + len(offered)) // CHARS_A_TOKEN,
+            output=-(-said_chars // CHARS_A_TOKEN),
+        )
+        model = self._settings.model_for(request.role)
+        return Reckoned(model=model, usage=usage, cost_usd_micros=cost_usd_micros(model, usage))
 
     async def _retried(self, call: Call, timing: _Timing) -> tuple[Assembly, int]:
         """Try until one works, or the tries are used up; say how many it took."""
@@ -167,7 +180,7 @@ class OpenAIChat:
         async with asyncio.timeout(bounds.whole_s), asyncio.timeout(bounds.first_byte_s) as silence:
 
             def take(part: Part) -> None:
-                timing.byte()
+                timing.heard(part)
                 said.add(part)
                 if not silence.expired():
                     silence.reschedule(loop.time() + bounds.idle_s)

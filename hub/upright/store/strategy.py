@@ -7,12 +7,12 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from upright.core.ids import WorkId
+from upright.core.ids import TriggerId, WorkId
 from upright.core.job import JobState
 from upright.core.strategy import Activity, Choice, Situation, Strategy, choose
 from upright.core.trigger import StoredTrigger
 from upright.store.events import About, record
-from upright.store.tables import JOB, SESSION
+from upright.store.tables import DELIVERY, JOB, SESSION
 from upright.store.unit import Unit
 
 _LIVE: Final = (JobState.QUEUED.value, JobState.RUNNING.value, JobState.STOPPING.value)
@@ -29,6 +29,14 @@ _COMMANDS: Final = (
         JOB.c.background.is_(False),
     )
     .limit(1)
+)
+_UNTAKEN: Final = sa.and_(
+    DELIVERY.c.session_id == sa.bindparam("session"), DELIVERY.c.taken_n.is_(None)
+)
+_PRESSING: Final = (
+    sa.select(DELIVERY.c.trigger_id, DELIVERY.c.strategy, DELIVERY.c.wake)
+    .where(_UNTAKEN, DELIVERY.c.strategy != sa.literal_column(f"'{Strategy.QUEUE.value}'"))
+    .order_by(DELIVERY.c.id)
 )
 
 
@@ -78,3 +86,36 @@ def _told(situation: Situation, choice: Choice) -> dict[str, object]:
         "advice": choice.overruled,
         "took_ms": 0,
     }
+
+
+# ------------------------------------------------------------------ what a turn must know of it
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pressing:
+    """What waits in an inbox and is not just queued, oldest first.
+
+    ``urgent`` cut the step under way short; ``questions`` are for side steps; ``asides`` were
+    answered by one, and wait for the transcript.
+    """
+
+    urgent: tuple[TriggerId, ...] = ()
+    questions: tuple[TriggerId, ...] = ()
+    asides: tuple[TriggerId, ...] = ()
+
+
+def pressing(c: sa.Connection, session: str) -> Pressing:
+    """Read what presses a session."""
+    rows = c.execute(_PRESSING, {"session": session}).all()
+    parallel = [row for row in rows if row.strategy == Strategy.PARALLEL.value]
+    urgent = [row for row in rows if row.strategy == Strategy.CANCEL.value]
+    return Pressing(
+        urgent=tuple(TriggerId(row.trigger_id) for row in urgent),
+        questions=tuple(TriggerId(row.trigger_id) for row in parallel if row.wake),
+        asides=tuple(TriggerId(row.trigger_id) for row in parallel if not row.wake),
+    )
+
+
+def answered_beside(u: Unit, session: str, question: str) -> bool:
+    """Make a question an aside: it wakes nobody any more. False when somebody has taken it."""
+    mine = sa.and_(_UNTAKEN, DELIVERY.c.trigger_id == question, DELIVERY.c.wake)
+    aside = DELIVERY.update().where(mine).values(wake=False)
+    return u.c.execute(aside, {"session": session}).rowcount == 1

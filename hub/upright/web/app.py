@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from upright.web import commands, device, health, hooks, keeping, reads, stream
+from upright.web import commands, device, health, hooks, keeping, reads, stream, words
 from upright.web.guard import guard
 from upright.web.parts import Parts
 from upright.web.problems import PARTS, problems
@@ -37,7 +37,9 @@ def routes() -> Iterable[web.RouteDef]:
         get("/v1/sessions", reads.sessions),
         get("/v1/sessions/{id}", reads.session),
         get("/v1/sessions/{id}/entries", reads.entries),
-        post("/v1/sessions/{id}/say", commands.say),
+        post("/v1/sessions/{id}/say", words.say),
+        post("/v1/sessions/{id}/interrupt", words.interrupt),
+        post("/v1/sessions/{id}/ask", words.ask),
         get("/v1/requests", reads.requests),
         post("/v1/requests/{id}/answer", commands.answer_request),
         post("/v1/requests/{id}/approve", commands.approve),

@@ -10,13 +10,6 @@ from upright.web.problems import PARTS
 from upright.web.reads import whole_id
 
 
-async def say(request: web.Request) -> web.Response:
-    """Tell a session something: ``{"text": …}``."""
-    session = await whole_id(request, "session")
-    (text,) = await read_fields(request, "text")
-    return answer(await request.app[PARTS].commands.say(session, text))
-
-
 async def answer_request(request: web.Request) -> web.Response:
     """Answer a question: ``{"text": …}``."""
     wanted = await whole_id(request, "request")

@@ -77,8 +77,8 @@ class Commands(Protocol):
     ``Parts.statuses`` knows.
     """
 
-    async def say(self, session: str, text: str) -> object:
-        """Tell a session something, as the operator."""
+    async def say(self, session: str, text: str, kind: str) -> object:
+        """Tell a session something, as the operator; *kind* says how it is meant (B9)."""
         ...
 
     async def answer(self, request: str, text: str) -> object:

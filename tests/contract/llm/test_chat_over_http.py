@@ -92,6 +92,7 @@ class Endpoint:
     clock: RecordingClock
     chats: list[OpenAIChat] = field(default_factory=list)
     first_bytes: list[float] = field(default_factory=list)
+    chars: int = 0
 
     def chat(self, bounds: Bounds = BOUNDS, base_url: str = "") -> OpenAIChat:
         settings = ModelSettings(
@@ -106,8 +107,10 @@ class Endpoint:
     async def ask(self, *tools: ToolSpec, bounds: Bounds = BOUNDS) -> ChatReply:
         return await self.chat(bounds).complete(request(*tools), self.first_byte)
 
-    def first_byte(self) -> None:
-        self.first_bytes.append(self.clock.monotonic())
+    def first_byte(self, chars: int) -> None:
+        self.chars += chars
+        if not self.first_bytes:
+            self.first_bytes.append(self.clock.monotonic())
 
     async def fault(self, kind: str, **more: object) -> None:
         url = self.server.make_url("/_scripted/faults")
@@ -143,6 +146,7 @@ async def test_text_comes_whole_with_counts_times_and_price(endpoint: Endpoint) 
     assert reply.cost_usd_micros == 0
     assert 0 < reply.first_byte_s <= reply.seconds
     assert len(endpoint.first_bytes) == 1
+    assert endpoint.chars == len(SAID)
 
 
 async def test_calls_come_whole_each_with_its_id(endpoint: Endpoint) -> None:
@@ -353,7 +357,7 @@ async def test_cancelling_closes_the_stream_at_once(endpoint: Endpoint) -> None:
     server = await asyncio.start_server(stream_for_ever, "127.0.0.1", 0)
     chat = endpoint.chat(base_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
     async with server, asyncio.timeout(5), asyncio.TaskGroup() as group:
-        task = group.create_task(chat.complete(request(), began.set))
+        task = group.create_task(chat.complete(request(), lambda _: began.set()))
         await began.wait()
         cancelled_at = endpoint.clock.monotonic()
         task.cancel()

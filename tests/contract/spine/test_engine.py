@@ -16,6 +16,7 @@ from upright.core.mandate import Trust
 from upright.core.wait import WaitKind
 from upright.engine.embedded import EmbeddedEngine, EngineLimits
 from upright.engine.ports import Lease
+from upright.engine.signals import Signals
 from upright.engine.timers import Timers
 from upright.store import intake, sessions, waits
 from upright.store.sessions import Claim
@@ -77,7 +78,7 @@ async def engine(
     hub: StillHub, turns: Callable[[Lease], Awaitable[None]], limits: EngineLimits = LIMITS
 ) -> AsyncIterator[EmbeddedEngine]:
     """Run an engine; it is drained at the end."""
-    made = EmbeddedEngine(hub.units, limits, lambda: 0.5)
+    made = EmbeddedEngine(hub.units, limits, lambda: 0.5, Signals())
     async with asyncio.TaskGroup() as group:
         group.create_task(made.run(turns))
         try:
@@ -229,7 +230,7 @@ async def test_a_turn_that_does_not_end_in_time_is_cancelled_and_its_session_sta
 
 async def test_a_hub_without_a_model_claims_nothing(hub: StillHub) -> None:
     await ready(hub)
-    made = EmbeddedEngine(hub.units, LIMITS, lambda: 0.5)
+    made = EmbeddedEngine(hub.units, LIMITS, lambda: 0.5, Signals())
     async with asyncio.TaskGroup() as group:
         group.create_task(made.drained())
         made.hint([SessionId("se_x")])

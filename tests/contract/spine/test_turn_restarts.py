@@ -111,7 +111,7 @@ async def test_the_router_opens_an_item_and_its_worker_begins(hub: StillHub) -> 
     assert agents.commits == ROUTER_COMMITS
 
 
-ROUTER_COMMITS = 11
+ROUTER_COMMITS = 9
 
 
 @pytest.mark.clause("B5.2", "B8.6")

@@ -95,7 +95,21 @@ async def test_what_can_not_be_read_is_a_problem(
 @pytest.mark.parametrize(
     ("path", "body", "did"),
     [
-        ("/v1/sessions/se_f/say", {"text": "go on"}, ("say", "se_fix", "go on")),
+        (
+            "/v1/sessions/se_f/say",
+            {"text": "go on"},
+            ("say", "se_fix", "go on", "operator.message"),
+        ),
+        (
+            "/v1/sessions/se_f/interrupt",
+            {"text": "stop"},
+            ("say", "se_fix", "stop", "operator.interrupt"),
+        ),
+        (
+            "/v1/sessions/se_f/ask",
+            {"text": "how far?"},
+            ("say", "se_fix", "how far?", "operator.question"),
+        ),
         ("/v1/requests/rq_b/answer", {"text": "main"}, ("answer", "rq_branch", "main")),
         ("/v1/requests/rq_b/approve", None, ("decide", "rq_branch", True)),
         ("/v1/requests/rq_b/deny", None, ("decide", "rq_branch", False)),

@@ -147,7 +147,8 @@ def test_a_stranger_at_the_address_is_called_one(
         (["answer", "rq_b", "the main one"], ("answer", "rq_branch", "the main one")),
         (["approve", "rq_b"], ("decide", "rq_branch", True)),
         (["deny", "rq_b"], ("decide", "rq_branch", False)),
-        (["session", "say", "se_f", "go on"], ("say", "se_fix", "go on")),
+        (["session", "say", "se_f", "go on"], ("say", "se_fix", "go on", "operator.message")),
+        (["session", "interrupt", "se_f", "stop"], ("say", "se_fix", "stop", "operator.interrupt")),
         (["source", "retry", "gh"], ("retry", "gh")),
     ],
 )
