@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 from upright.agent.turn import AgentLimits, AgentParts, TurnRunner
 from upright.api import Secret
+from upright.compose.backlog import Backlog
 from upright.compose.commands import CommandParts, HubCommands
 from upright.compose.growth import Growth, growth
-from upright.compose.intake import Intake
+from upright.compose.intake import Intake, IntakeParts
 from upright.compose.keeper import Keeper
 from upright.compose.report import Report
 from upright.core.backoff import Backoff
@@ -81,6 +82,7 @@ class Hub:
     model: OpenAIChat | None
     runner: TurnRunner | None  # None with the model: sessions wait, and nothing is lost
     timers: Timers
+    intake: Intake
     dispatcher: Dispatcher
     sender: Sender
     connectors: Connectors
@@ -179,13 +181,26 @@ class _Builder:
                 quiet_ms=round(1000 * limits.fold_quiet_s), most_ms=round(1000 * limits.fold_max_s)
             ),
         )
-        self.intake = Intake(self.units, self.engine, policy, self.growth)
+        self.backlog = Backlog(self.units, self.clock, most=limits.backlog_triggers)
+        self.intake = Intake(
+            IntakeParts(
+                units=self.units,
+                engine=self.engine,
+                policy=policy,
+                growth=self.growth,
+                backlog=self.backlog,
+            )
+        )
 
     def woken(self, sessions: Collection[SessionId]) -> None:
         """Hint what an outcome may have changed: turns and deadlines."""
         self.engine.hint(sessions)
         if sessions:
             self.timers.hint()
+
+    async def gauges(self) -> Mapping[str, float]:
+        """Return the samples for Prometheus."""
+        return {**await self.growth.gauges(), **await self.backlog.gauges()}
 
     def connectors(self) -> Connectors:
         limits = self.settings.limits
@@ -312,7 +327,7 @@ class _Builder:
             online=self.links.online,
             status=report.status,
             unready=report.unready,
-            gauges=self.growth.gauges,
+            gauges=self.gauges,
             bell=self.bell,
             hosts=frozenset({urlsplit(hub.public_url).hostname or "localhost"}),
             statuses={
@@ -361,6 +376,7 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
         model=make.model,
         runner=make.runner(make.model, sender) if make.model else None,
         timers=make.timers,
+        intake=make.intake,
         dispatcher=make.dispatcher,
         sender=sender,
         connectors=connectors,

@@ -1,33 +1,63 @@
-"""Intake: triggers from webhooks and connectors go in by one door; hints follow the commit."""
+"""Intake: triggers from webhooks and connectors go in by one door, together; hints follow.
+
+What comes while a batch is being stored makes the next batch: many requests share a transaction,
+and each is answered after the commit that holds it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from upright.api import Trigger
+from upright.compose.backlog import Backlog
 from upright.compose.growth import Growth
 from upright.engine.embedded import EmbeddedEngine
+from upright.engine.hints import Hint
 from upright.engine.units import Units
 from upright.store import intake, sources
+from upright.store.arrivals import Arrival
+from upright.store.errors import StoreError, StoreUnavailableError
 from upright.store.intake import Accepted, Policy
 from upright.store.unit import Unit
 
 HEARD_MS: Final = 1000
 """How exactly it is stored when a source was last heard: not anew with each of a storm."""
+MOST_TRIGGERS: Final = 256
+"""So many go into one transaction: it bounds how long the first of them waits."""
+SWEEP_S: Final = 60.0  # a hint is never lost in here
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """One request that waits for its commit."""
+
+    arrival: Arrival
+    answer: asyncio.Future[list[Accepted]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeParts:
+    """What intake works with."""
+
+    units: Units
+    engine: EmbeddedEngine
+    policy: Policy
+    growth: Growth
+    backlog: Backlog
 
 
 class Intake:
-    """Takes triggers in for the web and for connectors; hints follow the commit."""
+    """Takes triggers in for the web and for connectors; :meth:`run` stores them."""
 
-    def __init__(
-        self, units: Units, engine: EmbeddedEngine, policy: Policy, growth: Growth
-    ) -> None:
-        self._growth = growth
-        self._units = units
-        self._engine = engine
-        self._policy = policy
+    def __init__(self, parts: IntakeParts) -> None:
+        self._parts = parts
         self._heard_ms: dict[str, int] = {}
+        self._waiting: deque[_Waiting] = deque()
+        self._hint = Hint()
 
     @property
     def policy(self) -> Policy:
@@ -35,26 +65,82 @@ class Intake:
         return self._policy
 
     async def accept(self, source: str, triggers: Sequence[Trigger]) -> Sequence[Accepted]:
-        """Store what a source brought; return after the commit."""
-        return await self._store(source, triggers, None)
+        """Store what a source brought; return after the commit.
+
+        Raises:
+            BusyError: too much waits unread; nothing was stored.
+            DiskFullError: the disk is nearly full; nothing was stored.
+            StoreUnavailableError: nothing was stored.
+        """
+        await self._parts.backlog.require_room()
+        return await self._taken(Arrival(source=source, triggers=triggers))
 
     async def emit(self, source: str, triggers: Sequence[Trigger], cursor: str | None) -> None:
-        """Store triggers and the cursor that covers them, in one transaction (B1.6)."""
-        await self._store(source, triggers, cursor)
+        """Store triggers and the cursor that covers them, in one transaction (B1.6).
 
-    async def _store(
-        self, source: str, triggers: Sequence[Trigger], cursor: str | None
-    ) -> list[Accepted]:
-        def unit(u: Unit) -> tuple[list[Accepted], int]:
-            heard_ms = self._heard_ms.get(source, 0)
-            if u.now_ms - heard_ms >= HEARD_MS:
-                sources.heard(u, source)
-                heard_ms = u.now_ms
-            return intake.accept(u, source, triggers, self._policy, cursor=cursor), heard_ms
+        While too much waits unread, this waits: nothing is dropped (B2.6).
+        """
+        await self._parts.backlog.room()
+        await self._taken(Arrival(source=source, triggers=triggers, cursor=cursor))
 
-        self._growth.require_room()
-        raws = [trigger.raw for trigger in triggers]
-        async with self._growth.spilled(raws, self._policy.spill_bytes):
-            accepted, self._heard_ms[source] = await self._units.write(unit)
-        self._engine.hint([session for one in accepted for session in one.sooner])
-        return accepted
+    async def _taken(self, arrival: Arrival) -> list[Accepted]:
+        self._parts.growth.require_room()
+        waiting = _Waiting(arrival, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        self._hint.give()
+        return await waiting.answer
+
+    async def run(self) -> None:
+        """Store what comes, batch after batch, in the order in which it came."""
+        while True:
+            while batch := list(self._next()):
+                await self._serve(batch)
+            await self._hint.wait(SWEEP_S)
+
+    def _next(self) -> Iterator[_Waiting]:
+        """Take what makes the next batch: one request at the least, however large it is."""
+        triggers = 0
+        while self._waiting:
+            triggers += len(self._waiting[0].arrival.triggers)
+            if triggers > MOST_TRIGGERS and triggers > len(self._waiting[0].arrival.triggers):
+                return
+            yield self._waiting.popleft()
+
+    async def _serve(self, batch: Sequence[_Waiting]) -> None:
+        """Store a batch and answer each of its requests, even when this is cut short."""
+        lost: Exception = StoreUnavailableError("intake was interrupted")
+        found: Sequence[list[Accepted] | Exception] = ()
+        try:
+            found = await self._store([waiting.arrival for waiting in batch])
+        except (StoreError, OSError) as error:
+            lost = error
+        finally:
+            for waiting, answer in zip(batch, found or [lost] * len(batch), strict=True):
+                _settle(waiting.answer, answer)
+
+    async def _store(self, batch: Sequence[Arrival]) -> list[list[Accepted] | Exception]:
+        def unit(u: Unit) -> tuple[list[list[Accepted] | Exception], dict[str, int]]:
+            heard_ms = dict(self._heard_ms)
+            for source in {arrival.source for arrival in batch}:
+                if u.now_ms - heard_ms.get(source, 0) >= HEARD_MS:
+                    sources.heard(u, source)
+                    heard_ms[source] = u.now_ms
+            return intake.accept_each(u, batch, self._parts.policy), heard_ms
+
+        parts = self._parts
+        raws = [trigger.raw for arrival in batch for trigger in arrival.triggers]
+        async with parts.growth.spilled(raws, parts.policy.spill_bytes):
+            found, self._heard_ms = await parts.units.write(unit)
+        accepted = [one for each in found if isinstance(each, list) for one in each]
+        parts.backlog.added(sum(len(one.woke) for one in accepted))
+        parts.engine.hint([session for one in accepted for session in one.sooner])
+        return found
+
+
+def _settle(answer: asyncio.Future[list[Accepted]], found: list[Accepted] | Exception) -> None:
+    if answer.done():  # the caller was cancelled
+        return
+    if isinstance(found, Exception):
+        answer.set_exception(found)
+    else:
+        answer.set_result(found)

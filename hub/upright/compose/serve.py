@@ -123,6 +123,7 @@ async def run(hub: Hub, listening: socket.socket, stop: asyncio.Event, ready: Re
         services = [
             group.create_task(keep(name, service), name=name)
             for name, service in (
+                ("intake", hub.intake.run),
                 ("timers", hub.timers.run),
                 ("devices", hub.dispatcher.run),
                 ("outward", hub.sender.run),

@@ -75,6 +75,36 @@ def accept(
     return accepted
 
 
+def accept_each(
+    u: Unit, several: Sequence[Arrival], policy: Policy
+) -> list[list[Accepted] | Exception]:
+    """Take in what several sources brought; what one of them can't store harms no other.
+
+    Together, if that works; else each by itself, and whose fault it was gets the error. An error
+    of the database itself is nobody's fault: it is raised.
+    """
+    try:
+        return [*u.attempt(lambda: accept_all(u, several, policy))]
+    except Exception as error:
+        if len(several) == 1 or _of_the_database(error):
+            raise
+    return [_alone(u, arrival, policy) for arrival in several]
+
+
+def _alone(u: Unit, arrival: Arrival, policy: Policy) -> list[Accepted] | Exception:
+    try:
+        return u.attempt(lambda: accept_all(u, [arrival], policy))[0]
+    except Exception as error:
+        if _of_the_database(error):
+            raise
+        return error
+
+
+def _of_the_database(error: Exception) -> bool:
+    """Say whether an error is the database's, so that the whole unit must be given up."""
+    return isinstance(error, sa.exc.DBAPIError) and not isinstance(error, sa.exc.DataError)
+
+
 def accept_all(u: Unit, several: Sequence[Arrival], policy: Policy) -> list[list[Accepted]]:
     """Take in what several sources brought, as one after the other, by a few statements."""
     found = arrivals.drafts(u, several, policy.rules, policy.people)
