@@ -62,7 +62,7 @@ class Intake:
     @property
     def policy(self) -> Policy:
         """What the next trigger is judged by."""
-        return self._policy
+        return self._parts.policy
 
     async def accept(self, source: str, triggers: Sequence[Trigger]) -> Sequence[Accepted]:
         """Store what a source brought; return after the commit.
