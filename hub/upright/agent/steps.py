@@ -259,7 +259,9 @@ def answer_jobs(u: Unit, turn: Turn, calls: Sequence[str]) -> None:
     for call_id in calls:
         job = jobs.read(u.c, turn.jobs[call_id])
         said = output.result(u.c, job)
-        if job.over:
+        if job.over and job.reported:  # it ended in the background: its trigger is in the inbox
+            said = {"job": job.id, "outcome": "ended", "note": "a trigger job.finished tells how"}
+        elif job.over:
             jobs.reported(u, job)
         else:
             jobs.into_background(u, job)
@@ -268,6 +270,6 @@ def answer_jobs(u: Unit, turn: Turn, calls: Sequence[str]) -> None:
         text = json.dumps(said, ensure_ascii=False)
         append(u, turn, Message(role=Role.TOOL, text=text, call_id=call_id), done=done)
     if turn.work is not None:
-        printed = jobs.output_trust(work.read(u.c, turn.work))
+        printed = output.trust(work.read(u.c, turn.work))
         turn.taint = taint((turn.taint, printed))
     sessions.update(u.c, turn.claim, taint=int(turn.taint))

@@ -14,6 +14,7 @@ OutboxId = NewType("OutboxId", str)
 RequestId = NewType("RequestId", str)
 DeviceId = NewType("DeviceId", str)
 TurnId = NewType("TurnId", str)
+WatchId = NewType("WatchId", str)
 
 PREFIXES: Final = {
     "trigger": "tr",
@@ -26,6 +27,7 @@ PREFIXES: Final = {
     "request": "rq",
     "device": "dv",
     "turn": "tu",
+    "watch": "wa",
     "payload": "pl",
     "hub": "hb",
 }

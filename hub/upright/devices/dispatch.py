@@ -23,7 +23,7 @@ from upright.engine.hints import Hint
 from upright.engine.signals import Signals
 from upright.engine.units import Units
 from upright.store import command_queue as store_queue
-from upright.store import devices, jobs, output
+from upright.store import devices, jobs, output, watches
 from upright.store.command_queue import Due, Foreign
 from upright.store.devices import Root
 from upright.store.unit import Unit
@@ -206,11 +206,13 @@ class LinkEnd:
     async def on_output(self, command_id: str, stream: Stream, offset: int, data: bytes) -> None:
         """Store a piece of output; it is acknowledged after this returns."""
 
-        def unit(u: Unit) -> None:
-            if self._is_mine(u, command_id):
-                output.add(u.c, output.Stream(command_id, stream.value), offset, data)
+        def unit(u: Unit) -> list[SessionId]:
+            if not self._is_mine(u, command_id):
+                return []
+            output.add(u.c, output.Stream(command_id, stream.value), offset, data)
+            return watches.look(u, command_id)
 
-        await self._units.write(unit)
+        self._woken(await self._units.write(unit))
 
     async def on_omitted(self, command_id: str, stream: Stream, offset: int, count: int) -> None:
         """Store that so many bytes from *offset* on were counted and not kept."""

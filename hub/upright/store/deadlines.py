@@ -8,7 +8,7 @@ from upright.core.ids import SessionId
 from upright.core.outbox import OutboxState
 from upright.core.wait import OnDeadline, Wait, WaitKind, WaitState, Wake
 from upright.core.work import TERMINAL, WorkItem
-from upright.store import intake, outbox, requests, waits, work
+from upright.store import intake, outbox, requests, waits, watches, work
 from upright.store.events import About, record
 from upright.store.requests import Asked
 from upright.store.unit import Unit
@@ -27,7 +27,7 @@ def fire_due(u: Unit) -> list[SessionId]:
         record(u, "request.expired", About(work_id=asked.work), {"request": asked.id})
         if (session := _expired(u, asked)) is not None:
             woken.append(session)
-    return woken
+    return [*woken, *watches.fire_due(u)]
 
 
 def _fire(u: Unit, due: Wait) -> SessionId | None:
@@ -82,6 +82,6 @@ def _wake(u: Unit, item: WorkItem, wait: Wait) -> SessionId:
 
 
 def next_ms(u: Unit) -> int | None:
-    """Return when the next wait or request is due."""
-    times = (waits.next_deadline_ms(u.c), requests.next_expiry_ms(u.c))
+    """Return when the next wait, request or watch is due."""
+    times = (waits.next_deadline_ms(u.c), requests.next_expiry_ms(u.c), watches.next_ms(u.c))
     return min((at for at in times if at is not None), default=None)

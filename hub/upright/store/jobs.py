@@ -13,10 +13,8 @@ from upright.api import Channel
 from upright.core import job as machine
 from upright.core.ids import DeviceId, JobId, SessionId, WorkId
 from upright.core.job import TERMINAL, Job, JobState
-from upright.core.mandate import Trust
 from upright.core.wait import WaitKind, Wake
-from upright.core.work import WorkItem
-from upright.store import intake, output, waits, work
+from upright.store import intake, output, waits, watches, work
 from upright.store.errors import UnknownIdError
 from upright.store.events import About, Cost, charge, record
 from upright.store.tables import JOB
@@ -289,16 +287,11 @@ def end(u: Unit, job: Job, outcome: Outcome) -> bool:
             seconds=seconds,
         ),
     )
+    watches.end(u, job.id)
     waits.settle(u.c, job.work, Wake(kind=WaitKind.JOB, ref=job.id))
     if job.background:
         tell(u, read(u.c, job.id))
     return True
-
-
-def output_trust(item: WorkItem) -> Trust:
-    """Return how far a job's output is trusted: an own job's, unless a fork's code printed it."""
-    is_strange = item.code is not None and item.code.fork
-    return Trust.STRANGER if is_strange else Trust.MEMBER
 
 
 def tell(u: Unit, job: Job) -> None:
@@ -310,7 +303,7 @@ def tell(u: Unit, job: Job) -> None:
         title=f"job {job.id}: {job.outcome}",
         text=json.dumps(output.result(u.c, job, output.TOLD_BYTES), ensure_ascii=False),
         actor=intake.HUB,
-        trust=output_trust(item),
+        trust=output.trust(item),
         dedupe=(f"job:{job.id}",),
         facts=(("job", job.id), ("outcome", job.outcome)),
     )

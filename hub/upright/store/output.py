@@ -10,6 +10,8 @@ import sqlalchemy as sa
 
 from upright.core.job import Job, JobState
 from upright.core.retention import pruned_on
+from upright.core.mandate import Trust
+from upright.core.work import WorkItem
 from upright.store.errors import OutputGapError
 from upright.store.tables import JOB, OUTPUT
 
@@ -131,6 +133,12 @@ def result(c: sa.Connection, job: Job, cap_bytes: int = SHOWN_BYTES) -> dict[str
         if detail.get(key):
             said[key] = detail[key]
     return said
+
+
+def trust(item: WorkItem) -> Trust:
+    """Return how far a job's output is trusted: an own job's, unless a fork's code printed it."""
+    is_strange = item.code is not None and item.code.fork
+    return Trust.STRANGER if is_strange else Trust.MEMBER
 
 
 def _unfinished(job: Job) -> str:

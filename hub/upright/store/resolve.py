@@ -24,6 +24,7 @@ _TABLES: Final[Mapping[str, sa.Table]] = {
     "request": tables.REQUEST,
     "device": tables.DEVICE,
     "turn": tables.TURN,
+    "watch": tables.WATCH,
     "payload": tables.PAYLOAD,
 }
 MAX_CANDIDATES: Final = 5

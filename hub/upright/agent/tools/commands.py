@@ -16,10 +16,11 @@ from upright.core.job import Job
 from upright.core.mandate import Decision
 from upright.core.retention import pruned_on
 from upright.core.wait import WaitKind
+from upright.core.watch import MAX_PATTERN, MIN_EVERY_S
 from upright.core.work import WorkItem
-from upright.store import devices, jobs, output, requests, waits
+from upright.store import devices, jobs, output, requests, waits, watches
 from upright.store.devices import Binding
-from upright.store.errors import UnknownIdError
+from upright.store.errors import NotNowError, UnknownIdError
 from upright_wire import spec as wire
 from upright_wire.errors import WireError
 from upright_wire.plain import to_plain
@@ -171,6 +172,33 @@ def _read_output(here: Here, asked: OutputArguments) -> Outcome:
     return Done(body=body)
 
 
+# ------------------------------------------------------------------ watch
+@arguments(config=STRICT)
+class WatchArguments:
+    """What of a running job is worth a wake."""
+
+    job: str
+    pattern: str = Field(
+        default="",
+        max_length=MAX_PATTERN,
+        description="a part of a line; with * or ? a glob of the whole line",
+    )
+    every_s: int | None = Field(default=None, ge=MIN_EVERY_S, le=86_400)
+
+
+def _watch(here: Here, asked: WatchArguments) -> Outcome:
+    if not asked.pattern and asked.every_s is None:
+        raise refused("say a pattern to look for, or every how many seconds to be told")
+    job = _own(here, asked.job)
+    try:
+        made = watches.add(here.u, job, pattern=asked.pattern, every_s=asked.every_s)
+    except NotNowError as error:
+        raise refused("{}", error) from error
+    jobs.into_background(here.u, job)
+    here.after.timers = True
+    return Done(body={"watch": made.id, "job": job.id, "ends": "with the job"})
+
+
 TOOLS: Final = (
     Tool(
         name="run",
@@ -191,6 +219,13 @@ TOOLS: Final = (
         description="See how a job is doing, with the head and tail of its output.",
         arguments=JobArguments,
         run=_status,
+    ),
+    Tool(
+        name="watch",
+        description="Be woken by what a running job prints: lines with a pattern, or how it does "
+        "every so many seconds. A watch ends with its job, or after 20 reports.",
+        arguments=WatchArguments,
+        run=_watch,
     ),
     Tool(
         name="read_output",
