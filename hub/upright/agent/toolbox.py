@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from upright.agent.tools import commands, recall, replies, routing, workflow
+from upright.agent.tools import children, commands, recall, replies, routing, workflow
 from upright.agent.tools.base import Tool
 from upright.core.transcript import ToolSpec
 
 TOOLS: Final[Mapping[str, tuple[Tool[Any], ...]]] = {
     "router": (*routing.TOOLS, replies.ROUTER, recall.READ),
-    "worker": (*commands.TOOLS, replies.WORKER, *workflow.TOOLS, recall.READ),
+    "worker": (*commands.TOOLS, replies.WORKER, *workflow.TOOLS, *children.TOOLS, recall.READ),
 }
 
 

@@ -37,6 +37,7 @@ from upright.engine.signals import Signals
 from upright.engine.supervisor import Supervisor
 from upright.engine.timers import Timers
 from upright.engine.units import Units
+from upright.engine.watchman import Watchman
 from upright.llm.chat import OpenAIChat
 from upright.llm.endpoint import Bounds, ModelSettings
 from upright.outward.sender import Sender, SenderLimits, SenderParts
@@ -83,6 +84,7 @@ class Hub:
     runner: TurnRunner | None  # None with the model: sessions wait, and nothing is lost
     timers: Timers
     intake: Intake
+    watchman: Watchman
     dispatcher: Dispatcher
     sender: Sender
     connectors: Connectors
@@ -162,6 +164,7 @@ class _Builder:
             self.signals,
             held=lambda: self.growth.full,
         )
+        self.watchman = Watchman(self.units, self.engine.hint, every_s=limits.oracle_s)
         self.timers = Timers(self.units, self.engine.hint, sweep_s=limits.sweep_s)
         wiring = Wiring(
             units=self.units,
@@ -377,6 +380,7 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
         runner=make.runner(make.model, sender) if make.model else None,
         timers=make.timers,
         intake=make.intake,
+        watchman=make.watchman,
         dispatcher=make.dispatcher,
         sender=sender,
         connectors=connectors,

@@ -125,6 +125,7 @@ async def run(hub: Hub, listening: socket.socket, stop: asyncio.Event, ready: Re
             for name, service in (
                 ("intake", hub.intake.run),
                 ("timers", hub.timers.run),
+                ("oracle", hub.watchman.run),
                 ("devices", hub.dispatcher.run),
                 ("outward", hub.sender.run),
                 ("sources", hub.connectors.run),

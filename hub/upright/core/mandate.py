@@ -76,7 +76,8 @@ class Mandate:
     """What a work item may do, and who allowed it.
 
     ``reach_allowed`` is the operator's word for the one cell that a mandate may open: reach under
-    the operator's own trust. ``ask`` and ``deny`` tighten.
+    the operator's own trust. ``ask`` and ``deny`` tighten. With ``acceptance`` a person must accept
+    the evidence before the item is completed (B11.11).
     """
 
     given_by: str
@@ -84,6 +85,7 @@ class Mandate:
     ask: frozenset[EffectClass] = frozenset()
     deny: frozenset[EffectClass] = frozenset()
     reach_allowed: bool = False
+    acceptance: bool = False
 
 
 def taint(inputs: Iterable[Trust]) -> Trust:

@@ -17,6 +17,7 @@ class RequestKind(StrEnum):
     APPROVAL = "approval"
     QUESTION = "question"
     DEVICE = "device"  # about a paired one: wider capabilities, or a key that two machines use
+    ACCEPTANCE = "acceptance"  # of a completing item's evidence
 
 
 class RequestState(StrEnum):

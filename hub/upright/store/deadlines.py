@@ -47,9 +47,7 @@ def _fire(u: Unit, due: Wait) -> SessionId | None:
             return _wake(u, item, wait)
         case OnDeadline.REMIND:
             question = f"Still waiting for your answer: {wait.why}"
-            requests.ask(u, requests.Asking(prompt=question, work=item.id, session=item.session))
-            if item.state is not machine.WorkState.BLOCKED:
-                work.move(u, item, machine.Blocked(), reason=question)
+            work.block(u, item, question)
             return None
 
 
@@ -62,8 +60,10 @@ def _expired(u: Unit, asked: Asked) -> SessionId | None:
         return SessionId(asked.session) if asked.session else None
     if asked.work is not None and not requests.is_open(u.c, asked.work):
         item = work.read(u.c, asked.work)
-        if item.state is machine.WorkState.BLOCKED:
-            again = requests.Asking(prompt=asked.prompt, work=item.id, session=item.session)
+        if item.state in {machine.WorkState.BLOCKED, machine.WorkState.COMPLETING}:
+            again = requests.Asking(
+                prompt=asked.prompt, work=item.id, session=item.session, kind=asked.kind
+            )
             requests.ask(u, again)
     return None
 

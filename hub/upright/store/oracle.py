@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -14,6 +14,7 @@ from upright.core.request import RequestState
 from upright.core.wait import WaitKind, WaitState
 from upright.core.work import TERMINAL, WorkState
 from upright.store.tables import DELIVERY, JOB, REQUEST, SESSION, WAIT, WORK
+from upright.store.work import CHILD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +57,30 @@ _JOB_LIVES: Final = sa.exists().where(
     JOB.c.id == WAIT.c.ref, JOB.c.state.not_in([state.value for state in jobs.TERMINAL])
 )
 _ON_JOB: Final = WAIT.c.kind == WaitKind.JOB.value
+_ON_CHILD: Final = sa.and_(
+    WAIT.c.kind == WaitKind.SYSTEM.value, sa.func.substr(WAIT.c.ref, 1, len(CHILD)) == CHILD
+)
+_CHILD: Final = WORK.alias("child")
+_CHILD_LIVES: Final = sa.exists().where(
+    _CHILD.c.id == sa.func.substr(WAIT.c.ref, len(CHILD) + 1),
+    _CHILD.c.state.not_in([state.value for state in TERMINAL]),
+)
+_PAST: Final = sa.or_(
+    sa.and_(_ON_JOB, sa.not_(_JOB_LIVES)), sa.and_(_ON_CHILD, sa.not_(_CHILD_LIVES))
+)
 _OPEN_WAIT: Final = sa.and_(WAIT.c.work_id == WORK.c.id, WAIT.c.state == WaitState.OPEN.value)
 _FIRES: Final[Mapping[Fires, sa.ColumnElement[bool]]] = {
     Fires.QUEUE: sa.exists().where(SESSION.c.id == WORK.c.session_id, _IN_QUEUE),
-    Fires.WAIT: sa.exists().where(_OPEN_WAIT, sa.or_(sa.not_(_ON_JOB), _JOB_LIVES)),
+    Fires.WAIT: sa.exists().where(_OPEN_WAIT, sa.not_(_PAST)),
     Fires.REQUEST: sa.exists().where(
         REQUEST.c.work_id == WORK.c.id, REQUEST.c.state == RequestState.ASKED.value
     ),
 }
-_DEAF: Final = sa.exists().where(_OPEN_WAIT, _ON_JOB, sa.not_(_JOB_LIVES))
+_DEAF: Final = sa.exists().where(_OPEN_WAIT, _PAST)
 
 
+_LIVE: Final = sa.text("work.state <> 'completed' AND work.state <> 'cancelled'")
+"""Written as the index of the live items has it: only so is it taken."""
 _UNFINISHED: Final = (
     sa.select(
         WORK.c.id,
@@ -74,32 +88,55 @@ _UNFINISHED: Final = (
         _DEAF.label("deaf"),
         *(condition.label(fires.value) for fires, condition in _FIRES.items()),
     )
-    .where(WORK.c.state.not_in([state.value for state in TERMINAL]))
+    .where(_LIVE, WORK.c.id > sa.bindparam("after"))
     .order_by(WORK.c.id)
 )
-_WAKES: Final = sa.exists().where(
-    DELIVERY.c.session_id == SESSION.c.id, DELIVERY.c.taken_n.is_(None), DELIVERY.c.wake
-)
-
+_PAGE: Final = _UNFINISHED.limit(sa.bindparam("most", type_=sa.Integer()))
 _BLOCKED: Final = sa.exists().where(
     WORK.c.session_id == SESSION.c.id, WORK.c.state == WorkState.BLOCKED.value
 )
 _UNHEARD: Final = (
     sa.select(SESSION.c.id, SESSION.c.kind)
-    .where(SESSION.c.ended_at_ms.is_(None), SESSION.c.ready_at_ms.is_(None))
-    .where(_WAKES, sa.not_(_BLOCKED))
+    .where(
+        SESSION.c.id.in_(
+            sa.select(DELIVERY.c.session_id).where(DELIVERY.c.taken_n.is_(None), DELIVERY.c.wake)
+        ),
+        SESSION.c.ended_at_ms.is_(None),
+        SESSION.c.ready_at_ms.is_(None),
+        sa.not_(_BLOCKED),
+    )
     .order_by(SESSION.c.id)
 )
+"""From what waits to who should hear it: sessions that sleep with nothing to read cost nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A part of a look over all live items: go on behind ``last``; empty: it was the end."""
+
+    found: tuple[Stalled, ...]
+    last: str
 
 
 def stalled(c: sa.Connection) -> list[Stalled]:
     """List each unfinished item for which nothing will fire, in the order of their ids.
 
-    An item that waits for a job that has ended, with its session out of the queue, is among
-    them: its deadline would come, but what it waited for has happened already (B11.5).
+    An item that waits for a job or a child that has ended, with its session out of the queue, is
+    among them: its deadline would come, but what it waited for has happened already (B11.5).
     """
+    return _judged(c.execute(_UNFINISHED, {"after": ""}).mappings().all())
+
+
+def page(c: sa.Connection, after: str, most: int) -> Page:
+    """Look at up to *most* live items behind *after*: however many sleep, it costs the same."""
+    rows = c.execute(_PAGE, {"after": after, "most": most}).mappings().all()
+    last = str(rows[-1]["id"]) if len(rows) == most else ""
+    return Page(found=tuple(_judged(rows)), last=last)
+
+
+def _judged(rows: Sequence[sa.RowMapping]) -> list[Stalled]:
     found = []
-    for row in c.execute(_UNFINISHED).mappings():
+    for row in rows:
         state = WorkState(row["state"])
         missing = _missing(
             state, {fires for fires in Fires if row[fires.value]}, deaf=bool(row["deaf"])
@@ -114,7 +151,7 @@ def _missing(state: WorkState, fires: Collection[Fires], *, deaf: bool) -> str:
     if not needs.intersection(fires):
         return missing
     if deaf and Fires.QUEUE not in fires:
-        return "it waits for a job that has ended"
+        return "it waits for what has ended already"
     return ""
 
 

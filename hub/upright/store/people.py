@@ -13,7 +13,16 @@ from upright.core.request import RequestKind
 from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR_QUESTION
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import WorkState
-from upright.store import device_requests, intake, outbox, requests, threads, waits, work
+from upright.store import (
+    device_requests,
+    intake,
+    outbox,
+    oversight,
+    requests,
+    threads,
+    waits,
+    work,
+)
 from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.requests import Asked
 from upright.store.tables import SESSION
@@ -59,12 +68,16 @@ def say(u: Unit, session: str, text: str, kind: str = OPERATOR_MESSAGE) -> Trigg
 def answer(u: Unit, request: str, text: str, by: str) -> SessionId | None:
     """Answer a question; the session that asked is woken with the answer.
 
+    To a completing item's evidence an answer is a no, with a reason: the item is sent back.
+
     Raises:
         UnknownIdError: there is no such request.
         NotNowError: it is an approval or a pairing, not a question; or its time has passed.
         IllegalMoveError: it is settled already.
     """
     asked = requests.read(u.c, request)
+    if asked.kind is RequestKind.ACCEPTANCE:
+        return oversight.settle(u, asked, by, yes=False, text=text)
     if asked.kind is not RequestKind.QUESTION:
         raise NotNowError(request, "this is no question: approve or deny it")
     requests.answer(u, asked, text, by)
@@ -82,6 +95,8 @@ def decide(u: Unit, request: str, by: str, *, approve: bool) -> SessionId | None
         IllegalMoveError: it is settled already, or the effect is.
     """
     asked = requests.read(u.c, request)
+    if asked.kind is RequestKind.ACCEPTANCE:
+        return oversight.settle(u, asked, by, yes=approve)
     if asked.kind is not RequestKind.APPROVAL or asked.outbox is None:
         raise NotNowError(request, "this asks for no approval")
     stored = outbox.read(u.c, asked.outbox)

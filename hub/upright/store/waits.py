@@ -102,7 +102,7 @@ def settle(c: sa.Connection, work: str, wake: Wake) -> Match:
     """Match a wake with an item's waits; with MATCH the wait is ended here and now."""
     found = waits.match(of_work(c, work), wake)
     if found.outcome is Outcome.MATCH and found.wait is not None:
-        _store(c, waits.step(found.wait, waits.Matched()))
+        store(c, waits.step(found.wait, waits.Matched()))
     return found
 
 
@@ -112,7 +112,7 @@ def cancel(
     """Cancel the open waits of an item, all or those of one source."""
     for wait in open_of(c, work):
         if kind in {None, wait.kind} and ref in {None, wait.ref}:
-            _store(c, waits.step(wait, waits.Cancelled()))
+            store(c, waits.step(wait, waits.Cancelled()))
 
 
 def due(c: sa.Connection, now_ms: int, limit: int) -> list[Wait]:
@@ -123,7 +123,7 @@ def due(c: sa.Connection, now_ms: int, limit: int) -> list[Wait]:
 
 def expire(c: sa.Connection, wait: Wait) -> None:
     """End a wait because its deadline passed."""
-    _store(c, waits.step(wait, waits.Expired()))
+    store(c, waits.step(wait, waits.Expired()))
 
 
 def works_waiting(c: sa.Connection, kind: WaitKind, ref: str) -> list[WorkId]:
@@ -138,7 +138,8 @@ def next_deadline_ms(c: sa.Connection) -> int | None:
     return found
 
 
-def _store(c: sa.Connection, wait: Wait) -> None:
+def store(c: sa.Connection, wait: Wait) -> None:
+    """Store the state that a wait has moved to."""
     c.execute(_MOVE, {"wait": wait.id, "to": wait.state.value})
 
 

@@ -25,6 +25,8 @@ from upright.store.unit import Unit
 
 HUB_SOURCE: Final = "hub"
 """The source of what the hub itself says."""
+CHILD: Final = "work:"
+"""How the reference of a wait begins that is for a child item's end."""
 _LOOK_BACK: Final = 200
 _READ: Final = sa.select(WORK).where(WORK.c.id == sa.bindparam("work"))  # made once: it is hot
 
@@ -71,7 +73,7 @@ def open_item(u: Unit, opening: Opening, router: str) -> Opened:
         destination=trigger.trigger.context.reply_to,
         code=_code(u.c, trigger),
     )
-    _insert(u, item)
+    insert(u, item)
     subscribe(u, session, trigger.thread)
     _learn_branch(u, item, trigger)
     _hand_over(u, trigger, session, router)
@@ -119,7 +121,8 @@ def _code(c: sa.Connection, trigger: StoredTrigger) -> Code | None:
     return replace(newest, number=number, fork=fork)
 
 
-def _insert(u: Unit, item: WorkItem) -> None:
+def insert(u: Unit, item: WorkItem) -> None:
+    """Store a new item; its session is there."""
     u.c.execute(
         WORK.insert().values(
             id=item.id,
@@ -285,7 +288,9 @@ def rest(u: Unit, item: WorkItem) -> WorkItem:
     if item.state is not WorkState.RUNNABLE or not pending:
         return item
     newest = pending[-1]
-    return move(u, item, machine.WAITS_FOR[newest.kind], reason=newest.why)
+    yields = newest.kind is WaitKind.SYSTEM and newest.ref.startswith(CHILD)
+    event = machine.Yielded() if yields else machine.WAITS_FOR[newest.kind]
+    return move(u, item, event, reason=newest.why)
 
 
 def ask(u: Unit, item: WorkItem, question: str, *, deadline_s: int | None = None) -> str:
@@ -295,4 +300,12 @@ def ask(u: Unit, item: WorkItem, question: str, *, deadline_s: int | None = None
         kind=WaitKind.OPERATOR, ref=request, why=question[:200], deadline_s=deadline_s
     )
     waits.register(u, item.id, asked)
+    return request
+
+
+def block(u: Unit, item: WorkItem, question: str) -> str:
+    """Block an item on a person's answer: without an open question nothing would unblock it."""
+    request = requests.ask(u, requests.Asking(prompt=question, work=item.id, session=item.session))
+    if item.state is not WorkState.BLOCKED:
+        move(u, item, machine.Blocked(), reason=question[:500])
     return request

@@ -95,7 +95,7 @@ def test_a_wait_for_an_ended_job_is_found_behind_a_sound_one(c: sa.Connection) -
         wait("wt_a", "wk_a"),
         wait("wt_b", "wk_a", kind=WaitKind.JOB, ref="jb_gone"),
     )
-    assert said == ["it waits for a job that has ended"]
+    assert said == ["it waits for what has ended already"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from upright.core import work as machine
 from upright.core.errors import InvalidError
 from upright.core.wait import WaitKind
 from upright.core.work import Evidence, PlanStep
-from upright.store import intake, jobs, proofs, sessions, waits, work
+from upright.store import endings, intake, jobs, proofs, relations, sessions, waits, work
 from upright.store.errors import UnknownIdError
 
 
@@ -125,8 +125,8 @@ class ReportArguments:
 
 def _report(here: Here, asked: ReportArguments) -> Outcome:
     item = here.own_item()
-    router = sessions.router(here.u.c)
-    if router is None:
+    listener = relations.session_of_parent(here.u.c, item.id) or sessions.router(here.u.c)
+    if listener is None:
         raise refused("there is no router to report to")
     notice = intake.Notice(
         kind="worker.report",
@@ -138,8 +138,8 @@ def _report(here: Here, asked: ReportArguments) -> Outcome:
         dedupe=(f"report:{here.lease.session}:{here.call.id}",),
         facts=(("work", item.id),),
     )
-    reported = intake.notify(here.u, router, item.thread, notice)
-    here.after.sessions.add(router)
+    reported = intake.notify(here.u, listener, item.thread, notice)
+    here.after.sessions.add(listener)
     return Done(body={"reported": reported}, volatile=frozenset({"reported"}))
 
 
@@ -172,7 +172,13 @@ def _complete(here: Here, asked: CompleteArguments) -> Outcome:
         item = work.move(here.u, item, machine.EvidenceGiven())
     except InvalidError as error:
         raise refused("criteria without evidence: {}", error.data["missing"]) from error
-    item = work.move(here.u, item, machine.Accepted())
+    if item.mandate.acceptance:
+        request = endings.ask_acceptance(here.u, item)
+        body = {"state": item.state.value, "acceptance": request, "waiting": True}
+        return Done(body=body, ends_turn=True)
+    item = endings.completed(here.u, item)
+    above = relations.session_of_parent(here.u.c, item.id)
+    here.after.sessions.update([above] if above else [])
     return Done(body={"state": item.state.value}, ends_turn=True)
 
 
@@ -210,7 +216,8 @@ TOOLS: Final = (
     ),
     Tool(
         name="report",
-        description="Tell the router a key conclusion.",
+        description="Tell whoever asked for this work (the router, another worker) a key "
+        "conclusion.",
         arguments=ReportArguments,
         run=_report,
     ),
