@@ -158,3 +158,11 @@ def _scalar(name: str, value: object, indent: int) -> str:
         return "-"
     text = safe(value, lines=True)
     return text.replace("\n", "\n" + " " * (indent + 2)) if "\n" in text else text
+
+
+def emit_done(done: object, said: str, *, as_json: bool) -> None:
+    """Say what was done, or print the answer for programs."""
+    if as_json:
+        emit_json(done)
+    else:
+        click.echo(safe(said))

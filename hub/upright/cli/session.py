@@ -100,6 +100,16 @@ session.add_command(interrupt)
 session.add_command(ask)
 
 
+@session.command()
+@click.argument("wanted", metavar="ID")
+@as_json
+@pass_place
+def stop(place: Place, wanted: str, as_json: bool) -> None:
+    """Stop a session for good: its item is cancelled, its jobs are stopped."""
+    done = place.hub.post("v1", "sessions", wanted, "stop")
+    render.emit_done(done, f"Stopped {done['session']}.", as_json=as_json)
+
+
 def _new(place: Place, whole: str, after: int) -> Iterator[Mapping[str, Any]]:
     """Yield the entries behind number *after*, all of them, a batch at a time."""
     while True:

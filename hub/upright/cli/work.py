@@ -14,7 +14,7 @@ from upright.engine.clock import SystemClock, now_ms
 
 @click.group()
 def work() -> None:
-    """List and show work items."""
+    """List and show work items; cancel or unblock one."""
 
 
 @work.command()
@@ -58,3 +58,23 @@ def show(place: Place, wanted: str, as_json: bool) -> None:
     spent = it.pop("costs")
     render.emit_fields(it)
     click.echo(f"cost: {render.money(spent)}")
+
+
+@work.command()
+@click.argument("wanted", metavar="ID")
+@as_json
+@pass_place
+def cancel(place: Place, wanted: str, as_json: bool) -> None:
+    """Cancel a work item and its children, for good."""
+    done = place.hub.post("v1", "work", wanted, "cancel")
+    render.emit_done(done, f"Cancelled {done['work']}.", as_json=as_json)
+
+
+@work.command()
+@click.argument("wanted", metavar="ID")
+@as_json
+@pass_place
+def unblock(place: Place, wanted: str, as_json: bool) -> None:
+    """Let a blocked item go on; its question is withdrawn."""
+    done = place.hub.post("v1", "work", wanted, "unblock")
+    render.emit_done(done, f"{done['work']} goes on.", as_json=as_json)

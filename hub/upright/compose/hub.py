@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -13,6 +13,7 @@ from upright.agent.turn import AgentLimits, AgentParts, TurnRunner
 from upright.api import Secret
 from upright.compose.backlog import Backlog
 from upright.compose.commands import CommandParts, HubCommands
+from upright.compose.commands_oversight import HubOversight
 from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake, IntakeParts
 from upright.compose.keeper import Keeper
@@ -308,10 +309,24 @@ class _Builder:
         )
 
     def web(
-        self, commands: HubCommands, door: Door, connectors: Connectors, report: Report
+        self,
+        commands: HubCommands,
+        door: Door,
+        connectors: Connectors,
+        report: Report,
+        *,
+        send: Callable[[], None],
     ) -> Parts:
         hub, limits = self.settings.hub, self.settings.limits
+        oversight = HubOversight(
+            units=self.units,
+            watchman=self.watchman,
+            woken=self.woken,
+            send=send,
+            more=self.gauges,
+        )
         return Parts(
+            oversight=oversight,
             clock=self.clock,
             token=self.home.make_token(),
             store=self.roots.store,
@@ -330,7 +345,7 @@ class _Builder:
             online=self.links.online,
             status=report.status,
             unready=report.unready,
-            gauges=self.gauges,
+            gauges=oversight.gauges,
             bell=self.bell,
             hosts=frozenset({urlsplit(hub.public_url).hostname or "localhost"}),
             statuses={
@@ -369,7 +384,7 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
         began_ms=now_ms(make.clock),
         growth=make.growth,
     )
-    web = make.web(commands, make.door(pairings), connectors, report)
+    web = make.web(commands, make.door(pairings), connectors, report, send=sender.hint)
     return Hub(
         settings=roots.settings,
         store=roots.store,

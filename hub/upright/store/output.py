@@ -9,8 +9,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from upright.core.job import Job, JobState
-from upright.core.retention import pruned_on
 from upright.core.mandate import Trust
+from upright.core.retention import pruned_on
 from upright.core.work import WorkItem
 from upright.store.errors import OutputGapError
 from upright.store.tables import JOB, OUTPUT

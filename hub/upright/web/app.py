@@ -8,7 +8,17 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from upright.web import commands, device, health, hooks, keeping, reads, stream, words
+from upright.web import (
+    commands,
+    device,
+    health,
+    hooks,
+    keeping,
+    oversight,
+    reads,
+    stream,
+    words,
+)
 from upright.web.guard import guard
 from upright.web.parts import Parts
 from upright.web.problems import PARTS, problems
@@ -53,6 +63,7 @@ def routes() -> Iterable[web.RouteDef]:
         post("/v1/sources/{name}/retry", commands.retry),
         get("/v1/costs", reads.spent),
         get("/v1/stalled", reads.stalled),
+        *oversight.routes(),
         get("/healthz", health.alive),
         get("/readyz", health.ready),
         get("/metrics", health.metrics),

@@ -130,6 +130,42 @@ class Keeper(Protocol):
         ...
 
 
+class Oversight(Protocol):
+    """What an operator does to work that is stuck. Raises as ``Commands`` does."""
+
+    async def cancel_work(self, work: str) -> object:
+        """Cancel a work item and its children."""
+        ...
+
+    async def unblock(self, work: str) -> object:
+        """Let a blocked item go on."""
+        ...
+
+    async def stop(self, session: str) -> object:
+        """Stop a session for good."""
+        ...
+
+    async def wake(self, wait: str) -> object:
+        """End a wait as if what it is for had come."""
+        ...
+
+    async def cancel_wait(self, wait: str) -> object:
+        """Take a wait away; its worker decides anew."""
+        ...
+
+    async def retry_effect(self, effect: str, *, yes: bool) -> object:
+        """Send an effect again; one that may be visible only with *yes* (B15.2)."""
+        ...
+
+    async def discard_effect(self, effect: str) -> object:
+        """Drop an effect that is held or pending."""
+        ...
+
+    def stalled(self) -> Sequence[Mapping[str, object]]:
+        """List what the oracle knows to be stalled."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebLimits:
     """Bounds of the web server; each interval scales down in tests."""
@@ -166,6 +202,7 @@ class Parts:
     hooks: Hooks
     commands: Commands
     keeper: Keeper
+    oversight: Oversight
     device: Callable[[DeviceSocket], Awaitable[None]]
     gone: Gone
     online: Callable[[], frozenset[str]]
