@@ -50,5 +50,5 @@ def test_an_answer_that_comes_after_the_expiry_changes_nothing() -> None:
         step(expired, Answered())
 
 
-def test_a_person_is_asked_for_four_kinds_of_things() -> None:
-    assert set(RequestKind) == {"pairing", "approval", "question", "device"}
+def test_a_person_is_asked_for_five_kinds_of_things() -> None:
+    assert set(RequestKind) == {"pairing", "approval", "question", "device", "acceptance"}
