@@ -12,6 +12,8 @@ from upright_execd.command import FENCE, Command, Input
 from upright_execd.house import House
 from upright_execd.intake import Intake
 from upright_execd.ports import Listener, Piece, Snapshot
+from upright_execd.retiring import Retiring
+from upright_execd.shims import Shims
 from upright_execd.spool import reading, telling
 from upright_execd.spool.accepted import Receipt
 from upright_execd.spool.outcome import unstarted
@@ -45,8 +47,9 @@ class LocalCommands:
         self._epochs: dict[str, int] = {}
         self._listener: Listener | None = None
         self._admission = asyncio.Lock()
-        self._intake = Intake(house, self._changed)
-        self._watch = Watch(house, self._commands, self._intake.shims, on_change=self._changed)
+        self._shims, self._retiring = Shims(), Retiring(house.spool)
+        self._intake = Intake(house, self._shims, self._changed)
+        self._watch = Watch(house, self._commands, self._shims, on_change=self._changed)
 
     async def load(self) -> None:
         """Take up what an earlier daemon left; nothing else may be called before."""
@@ -63,7 +66,12 @@ class LocalCommands:
 
     async def run(self) -> None:
         """Follow all commands until cancelled; they go on without it."""
-        await self._watch.run(self._house.paths.bell)
+        self._group.create_task(self._retiring.run(), name="retire")
+        await asyncio.to_thread(self._shims.open)
+        try:
+            await self._watch.run(self._house.paths.bell)
+        finally:
+            self._shims.close()
 
     def open_commands(self) -> tuple[Snapshot, ...]:
         """Return what is open, for the owner to see."""
@@ -115,7 +123,7 @@ class LocalCommands:
         async with self._admission:
             command = self._commands.get(command_id)
             if command is None:
-                if await asyncio.to_thread(self._spool.done, command_id) is None:
+                if await self._retiring.find(command_id) is None:
                     await self._fence(command_id)
             elif command.is_with_shim:
                 await asyncio.to_thread(self._spool.folder(command_id).cancel)
@@ -131,7 +139,7 @@ class LocalCommands:
         command = self._commands.get(command_id)
         if command is not None:
             return command.snapshot()
-        receipt = await asyncio.to_thread(self._spool.done, command_id)
+        receipt = await self._retiring.find(command_id)
         return None if receipt is None else Command.from_receipt(receipt).snapshot()
 
     async def read(self, command_id: str, stream: Stream, offset: int, max_bytes: int) -> Piece:
@@ -141,9 +149,11 @@ class LocalCommands:
         """
         command = self._commands.get(command_id)
         if command is None:
-            done = await asyncio.to_thread(self._spool.done, command_id)
+            done = await self._retiring.find(command_id)
             return telling.gone(None if done is None else done.outcome, stream, offset)
         outcome = command.outcome
+        if outcome is not None and offset >= telling.totals(outcome, stream).bytes:
+            return Piece(end=True)
         return await asyncio.to_thread(
             reading.read,
             self._spool.folder(command_id).path,
@@ -165,8 +175,7 @@ class LocalCommands:
         command = self._commands.get(command_id)
         if command is None or command.outcome is None:
             return
-        receipt = _receipt(command, command.outcome)
-        await asyncio.to_thread(self._spool.retire, receipt)
+        self._retiring.add(_receipt(command, command.outcome))
         self._commands.pop(command_id, None)
 
     async def workspaces(self) -> tuple[Workspace, ...]:
@@ -210,7 +219,7 @@ class LocalCommands:
         """Return the digest known under the order's id; a fence takes on the order's."""
         command = self._commands.get(order.command_id)
         if command is None:
-            receipt = await asyncio.to_thread(self._spool.done, order.command_id)
+            receipt = await self._retiring.find(order.command_id)
             return None if receipt is None else receipt.digest or order.digest
         if command.digest == FENCE and command.outcome is not None:
             command.digest = order.digest

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from upright_execd.errors import NotFoundError
 from upright_execd.rules import Rule
+from upright_wire.spec import Confinement
 
 
 class Answer(StrEnum):
@@ -20,7 +21,10 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One command as the owner is asked about it; ``reason`` is the rule that wants to know."""
+    """One command as the owner is asked about it; ``reason`` is the rule that wants to know.
+
+    ``program`` is the real path of what would run.
+    """
 
     command_id: str
     digest: str
@@ -29,6 +33,8 @@ class Question:
     reason: Rule
     env: tuple[tuple[str, str], ...] = ()
     stdin_bytes: int = 0
+    confinement: Confinement = Confinement.NONE
+    program: str = ""
 
 
 class Consent:

@@ -8,8 +8,12 @@ from typing import Final
 
 SETTABLE: Final = frozenset({"TERM", "LANG", "NO_COLOR", "CI", "TZ"})
 SETTABLE_PREFIX: Final = "LC_"
+PLAIN: Final = SETTABLE | {"HOME", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "USER"}
+"""What is left of the base environment for a command that gets no secrets."""
 COMMAND_VARIABLE: Final = "UPRIGHT_COMMAND_ID"
-"""Set in every command; it is how processes that left its group are found again."""
+"""Set in every command, and in every shim."""
+FOLDER_VARIABLE: Final = "UPRIGHT_COMMAND_FOLDER"
+"""The command's folder, set in every command; by it are processes found that left its group."""
 
 _LOADERS: Final = ("LD_", "DYLD_", "GIT_", "PYTHON", "UPRIGHT_")
 _NEVER: Final = frozenset(
@@ -61,9 +65,15 @@ def compose(
     *,
     owner: Iterable[str],
     command_id: str,
+    is_bare: bool = False,
 ) -> Environment:
-    """Return *base* with the allowed part of *asked*, and the mark of the command."""
-    variables, dropped, names = dict(base), set[str](), frozenset(owner)
+    """Return *base* with the allowed part of *asked*, and the mark of the command.
+
+    *is_bare*: only the plain part of *base* is taken, for a variable may be a secret.
+    """
+    names = frozenset(owner)
+    kept = {name: value for name, value in base.items() if not is_bare or _is_plain(name)}
+    variables, dropped = kept, set[str]()
     for name, value in asked:
         if may_set(name, names):
             variables[name] = value
@@ -71,3 +81,7 @@ def compose(
             dropped.add(name)
     variables[COMMAND_VARIABLE] = command_id
     return Environment(variables=variables, dropped=tuple(sorted(dropped)))
+
+
+def _is_plain(name: str) -> bool:
+    return name in PLAIN or name.startswith(SETTABLE_PREFIX)

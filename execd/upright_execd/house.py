@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from upright_execd.argvrules import ArgvRule
 from upright_execd.audit import Audit
 from upright_execd.clock import Clock
 from upright_execd.consent import Consent
@@ -24,6 +25,7 @@ class OwnerRules:
 
     settings: Settings
     workspaces: tuple[Workspace, ...]
+    argv_rules: tuple[ArgvRule, ...] = ()
     problem: str = ""
 
 

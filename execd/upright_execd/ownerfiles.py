@@ -1,4 +1,4 @@
-"""Owner's files: execd.toml and the list of workspaces, read anew when one of them changes."""
+"""Owner's files: execd.toml, the workspaces and the rules, read anew when one of them changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from upright_execd import settings, workspace
+from upright_execd import argvrules, settings, workspace
 from upright_execd.audit import Audit
 from upright_execd.errors import ExecdError
 from upright_execd.house import OwnerRules
@@ -19,10 +19,12 @@ Signature = tuple[tuple[int, int, int] | None, ...]
 
 
 def read(paths: Paths) -> OwnerRules:
-    """Read both files; a broken one switches the mode to OFF and is told as the problem. Blocks."""
+    """Read all files; a broken one switches the mode to OFF and is told as the problem. Blocks."""
     try:
         return OwnerRules(
-            settings=settings.load(paths.settings), workspaces=workspace.listed(paths.workspaces)
+            settings=settings.load(paths.settings),
+            workspaces=workspace.listed(paths.workspaces),
+            argv_rules=argvrules.listed(paths.rules),
         )
     except (ExecdError, OSError) as error:
         closed = Settings(mode=Mode.OFF)
@@ -53,6 +55,7 @@ class OwnerFiles:
                     "rules.changed",
                     mode=self.rules.settings.mode,
                     workspaces=[str(workspace.path) for workspace in self.rules.workspaces],
+                    argv_rules=len(self.rules.argv_rules),
                     problem=self.rules.problem,
                 )
                 self._on_change(before, self.rules)
@@ -73,7 +76,7 @@ class OwnerFiles:
 def _signature(paths: Paths) -> Signature:
     """Return what changes when a file is written, replaced, made or deleted."""
     found: list[tuple[int, int, int] | None] = []
-    for path in (paths.settings, paths.workspaces):
+    for path in (paths.settings, paths.workspaces, paths.rules):
         try:
             stat = path.stat()
         except OSError:

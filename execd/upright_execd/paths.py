@@ -30,6 +30,16 @@ class Paths:
         return self.config / "workspaces.json"
 
     @property
+    def rules(self) -> Path:
+        """What the owner lets run unasked, written by ``execd rules`` and ``execd consent``."""
+        return self.config / "rules.json"
+
+    @property
+    def login(self) -> Path:
+        """The environment of the owner's login shell, as ``execd pair`` or ``run`` found it."""
+        return self.state / "login.json"
+
+    @property
     def pairing(self) -> Path:
         """The hub that this machine is paired with."""
         return self.config / "hub.json"

@@ -18,6 +18,14 @@ class Place(StrEnum):
     ELSEWHERE = "elsewhere"
 
 
+class Hold(StrEnum):
+    """How firmly it is held there."""
+
+    READING = "reading"  # it can change nothing
+    CONFINED = "confined"
+    FREE = "free"
+
+
 class Verdict(StrEnum):
     """What the rules say."""
 
@@ -30,10 +38,13 @@ class Rule(StrEnum):
     """The rule that decided; the hub and the audit log are told this name."""
 
     MODE_OFF = "mode_off"
-    MODE_ASK = "mode_ask"
-    MODE_RESERVED = "mode_reserved"
+    MODE_READ_ONLY = "mode_read_only"
+    MODE_FULL = "mode_full"
     WORKSPACE_ALLOWED = "workspace_allowed"
+    WORKSPACE_CONFINED = "workspace_confined"
+    UNCONFINED = "unconfined"
     OUTSIDE_WORKSPACES = "outside_workspaces"
+    ARGV_ALLOWED = "argv_allowed"
     CONFINEMENT_UNAVAILABLE = "confinement_unavailable"
     SPOOL_FULL = "spool_full"
     OWNER_ALLOWED = "owner_allowed"
@@ -49,24 +60,63 @@ class Decision:
     rule: Rule
 
 
-_TABLE: Final[Mapping[tuple[Mode, Place], Decision]] = {
-    (Mode.ASK, Place.WORKSPACE): Decision(verdict=Verdict.ASK, rule=Rule.MODE_ASK),
-    (Mode.ASK, Place.ELSEWHERE): Decision(verdict=Verdict.ASK, rule=Rule.OUTSIDE_WORKSPACES),
-    (Mode.ALLOW, Place.WORKSPACE): Decision(verdict=Verdict.RUN, rule=Rule.WORKSPACE_ALLOWED),
-    (Mode.ALLOW, Place.ELSEWHERE): Decision(verdict=Verdict.ASK, rule=Rule.OUTSIDE_WORKSPACES),
-    (Mode.OFF, Place.WORKSPACE): Decision(verdict=Verdict.DENY, rule=Rule.MODE_OFF),
-    (Mode.OFF, Place.ELSEWHERE): Decision(verdict=Verdict.DENY, rule=Rule.MODE_OFF),
+def _run(rule: Rule) -> Decision:
+    return Decision(verdict=Verdict.RUN, rule=rule)
+
+
+def _ask(rule: Rule) -> Decision:
+    return Decision(verdict=Verdict.ASK, rule=rule)
+
+
+def _deny(rule: Rule) -> Decision:
+    return Decision(verdict=Verdict.DENY, rule=rule)
+
+
+_READ, _HELD, _FREE = Hold.READING, Hold.CONFINED, Hold.FREE
+_IN, _OUT = Place.WORKSPACE, Place.ELSEWHERE
+TABLE: Final[Mapping[tuple[Mode, Place, Hold], Decision]] = {
+    **{(Mode.OFF, place, hold): _deny(Rule.MODE_OFF) for place in Place for hold in Hold},
+    **{
+        (Mode.READ_ONLY, place, hold): _deny(Rule.MODE_READ_ONLY)
+        for place in Place
+        for hold in Hold
+    },
+    (Mode.READ_ONLY, _IN, _READ): _run(Rule.WORKSPACE_CONFINED),
+    **{(Mode.ASK, _OUT, hold): _ask(Rule.OUTSIDE_WORKSPACES) for hold in Hold},
+    (Mode.ASK, _IN, _READ): _run(Rule.WORKSPACE_CONFINED),
+    (Mode.ASK, _IN, _HELD): _run(Rule.WORKSPACE_CONFINED),
+    (Mode.ASK, _IN, _FREE): _ask(Rule.UNCONFINED),
+    **{(Mode.ALLOW, _OUT, hold): _ask(Rule.OUTSIDE_WORKSPACES) for hold in Hold},
+    **{(Mode.ALLOW, _IN, hold): _run(Rule.WORKSPACE_ALLOWED) for hold in Hold},
+    **{(Mode.FULL, place, hold): _run(Rule.MODE_FULL) for place in Place for hold in Hold},
+}
+"""Whole; each mode allows at least what the one before it does."""
+
+_HOLDS: Final[Mapping[Confinement, Hold]] = {
+    Confinement.NONE: _FREE,
+    Confinement.READ_ONLY: _READ,
+    Confinement.WORKSPACE: _HELD,
+    Confinement.WORKSPACE_NO_NETWORK: _HELD,
 }
 
 
 def decide(
-    mode: Mode, place: Place, confinement: Confinement, enforceable: Collection[Confinement]
+    mode: Mode,
+    place: Place,
+    confinement: Confinement,
+    enforceable: Collection[Confinement],
+    *,
+    is_allowed: bool = False,
 ) -> Decision:
-    """Judge one command; what the table doesn't know is denied.
+    """Judge one command.
 
     A profile that can't be enforced is denied whatever the mode: it never runs without it.
+    *is_allowed*: a rule of the owner lets this argv run; it turns a question into a yes, and never
+    a no.
     """
+    decision = TABLE[mode, place, _HOLDS[confinement]]
     if mode is not Mode.OFF and confinement not in enforceable:
-        return Decision(verdict=Verdict.DENY, rule=Rule.CONFINEMENT_UNAVAILABLE)
-    reserved = Decision(verdict=Verdict.DENY, rule=Rule.MODE_RESERVED)
-    return _TABLE.get((mode, place), reserved)
+        return _deny(Rule.CONFINEMENT_UNAVAILABLE)
+    if is_allowed and decision.verdict is Verdict.ASK:
+        return _run(Rule.ARGV_ALLOWED)
+    return decision

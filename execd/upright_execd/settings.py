@@ -28,15 +28,12 @@ class Mode(StrEnum):
     FULL = "full"
 
 
-RESERVED: Final = frozenset({Mode.READ_ONLY, Mode.FULL})
-"""Modes with a name and no meaning yet: a settings file that asks for one is refused."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The owner's settings; the names are the keys of the file.
 
-    ``environment`` names variables that a command may set beside the fixed few.
+    ``environment`` names variables that a command may set beside the fixed few; ``readable`` what a
+    command without secrets may read beside the system, the programs on the PATH and its workspace.
     """
 
     mode: Mode = Mode.ASK
@@ -49,6 +46,7 @@ class Settings:
     first_redial_ms: int = 5_000
     most_redial_ms: int = 60_000
     environment: tuple[str, ...] = ()
+    readable: tuple[Path, ...] = ()
 
 
 def home_from_environment() -> Path | None:
@@ -109,10 +107,7 @@ def _check_owner(path: Path, found: os.stat_result) -> None:
 
 
 def _mode(where: str, value: object) -> Mode:
-    names = [mode.value for mode in Mode if mode not in RESERVED]
-    if value in RESERVED:
-        sentence = f"{where} = {value!r} is a reserved name that this version can't enforce."
-        raise SettingsError(sentence, advice=f"Use one of {', '.join(names)}.")
+    names = [mode.value for mode in Mode]
     if value not in names:
         near = difflib.get_close_matches(str(value), names, n=1, cutoff=0) or names[:1]
         sentence = f"{where} = {value!r} is no mode ({', '.join(names)})."
@@ -137,6 +132,19 @@ def _names(where: str, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _folders(where: str, value: object) -> tuple[Path, ...]:
+    names = value if isinstance(value, list) else [value]
+    paths = tuple(Path(name).expanduser() for name in names if isinstance(name, str) and name)
+    if not isinstance(value, list) or len(paths) != len(names) or not all(map(_is_narrow, paths)):
+        sentence = f"{where} is not a list of absolute paths below a home."
+        raise SettingsError(sentence, advice='Write it like ["~/.pyenv", "/srv/tools"].')
+    return paths
+
+
+def _is_narrow(path: Path) -> bool:
+    return path.is_absolute() and path not in {Path.home(), *Path.home().parents}
+
+
 _TIB: Final = 1024**4
 _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "mode": _mode,
@@ -149,5 +157,6 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "first_redial_ms": _between(10, 60_000),
     "most_redial_ms": _between(10, 600_000),
     "environment": _names,
+    "readable": _folders,
 }
 _ENVIRONMENT: Final = dict(os.environ)  # noqa: TID251  # the one place that reads it, and once

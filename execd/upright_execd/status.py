@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from upright_execd import shown
-from upright_execd.consent import Consent
+from upright_execd import argvrules, shown
+from upright_execd.argvrules import ArgvRule
+from upright_execd.consent import Consent, Question
 from upright_execd.house import House
 from upright_execd.ports import Snapshot
 from upright_wire.plain import to_plain
@@ -29,6 +30,20 @@ def status(house: House, commands: Iterable[Snapshot], link: str) -> dict[str, A
     }
 
 
+def _rule(question: Question) -> dict[str, Any] | str:
+    """Return the rule that "always" would make, or why it is not offered."""
+    if question.env or question.stdin_bytes:
+        return "it brings input or variables of its own"
+    return argvrules.why_never(question.program, question.argv) or argvrules.as_row(
+        ArgvRule(
+            program=question.program,
+            argv=question.argv,
+            cwd=question.cwd,
+            confinement=question.confinement,
+        )
+    )
+
+
 def questions(consent: Consent) -> list[dict[str, Any]]:
     """Return what waits for the owner, argv and cwd as they may be shown."""
     return [
@@ -39,6 +54,9 @@ def questions(consent: Consent) -> list[dict[str, Any]]:
             "cwd": shown.text(question.cwd),
             "env": [shown.text(f"{name}={value}") for name, value in question.env],
             "stdin_bytes": question.stdin_bytes,
+            "program": shown.text(question.program),
+            "confinement": question.confinement.value,
+            "always": _rule(question),
             "reason": question.reason.value,
         }
         for question in consent.questions()

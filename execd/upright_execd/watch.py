@@ -12,6 +12,8 @@ from upright_execd import record
 from upright_execd.command import Command
 from upright_execd.house import House
 from upright_execd.paths import PRIVATE_FILE
+from upright_execd.shims import Shims
+from upright_execd.spool import orphans
 from upright_execd.spool.accepted import Accepted, Receipt
 from upright_execd.spool.folder import Marks
 from upright_execd.spool.store import folder_name
@@ -31,13 +33,14 @@ class Watch:
         self,
         house: House,
         commands: Mapping[str, Command],
-        shims: set[int],
+        shims: Shims,
         *,
         on_change: Callable[[Command], None],
     ) -> None:
         self._house, self._commands, self._shims = house, commands, shims
         self._on_change = on_change
         self._rung: set[str] = set()
+        self._has_cold = False
         self._wakes = asyncio.Event()
 
     async def run(self, bell: Path) -> None:
@@ -52,7 +55,7 @@ class Watch:
                 names, self._rung = self._rung, set()
                 rung = [c for c in self._running() if folder_name(c.command_id) in names]
                 await self._look(self._running() if is_sweep else rung, is_sweep=is_sweep)
-                self._reap()
+                self._has_cold = self._shims.reap()
         finally:
             loop.remove_reader(handle)
             os.close(handle)
@@ -64,7 +67,7 @@ class Watch:
 
     async def _rings(self) -> bool:
         """Wait for the bell; False when it stayed silent for as long as that may be trusted."""
-        is_busy = bool(self._running() or self._shims)
+        is_busy = bool(self._running() or self._has_cold)
         try:
             async with asyncio.timeout(SWEEP_S if is_busy else None):
                 await self._wakes.wait()
@@ -82,18 +85,23 @@ class Watch:
         return [command for command in self._commands.values() if command.is_with_shim]
 
     async def _look(self, commands: Iterable[Command], *, is_sweep: bool) -> None:
-        for command in commands:
-            if command.accepted is None:
-                continue
-            marks, outcome = await asyncio.to_thread(
-                self._read, command.accepted, is_sweep=is_sweep
-            )
+        open_ones = [c for c in commands if c.accepted is not None]
+        if not open_ones:
+            return
+        accepted = [c.accepted for c in open_ones if c.accepted is not None]
+        found = await asyncio.to_thread(self._read_all, accepted, is_sweep=is_sweep)
+        for command, (marks, outcome) in zip(open_ones, found, strict=True):
             has_run = outcome is not None and outcome.started is Started.YES
             if command.state is State.ACCEPTED and (marks.runs or has_run):
                 command.apply(Begin(pid=marks.pid or 0))
             if outcome is not None:
                 command.apply(End(outcome=outcome))
             self._on_change(command)
+
+    def _read_all(
+        self, accepted: Iterable[Accepted], *, is_sweep: bool
+    ) -> list[tuple[Marks, Outcome | None]]:
+        return [self._read(one, is_sweep=is_sweep) for one in accepted]
 
     def _read(self, accepted: Accepted, *, is_sweep: bool) -> tuple[Marks, Outcome | None]:
         """Read the marks, and the outcome if there is one; a sweep also asks whether a shim lives.
@@ -106,7 +114,7 @@ class Watch:
         marks = folder.marks()
         outcome = spool.outcome(accepted, marks)
         if outcome is None and is_dead:
-            folder.kill_orphans()
+            orphans.kill(folder.path)
             outcome = spool.lost(accepted, marks)
             receipt = Receipt(
                 command_id=accepted.command_id, digest=accepted.digest, outcome=outcome
@@ -115,12 +123,6 @@ class Watch:
         elif outcome is not None:
             record.note_end(self._house, accepted.command_id, outcome)
         return marks, outcome
-
-    def _reap(self) -> None:
-        """Collect the shims of this daemon that have ended."""
-        for pid in tuple(self._shims):
-            if os.waitpid(pid, os.WNOHANG)[0]:
-                self._shims.discard(pid)
 
 
 def _open_bell(path: Path) -> int:

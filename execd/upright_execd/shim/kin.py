@@ -19,6 +19,11 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
+def is_parent_of_last_resort() -> bool:
+    """Say whether orphans come to this process: then one without children has no descendants."""
+    return os.path.isdir("/proc/self")
+
+
 def start_time(pid: int) -> str:
     """Return when a process was started, in the kernel's ticks; empty when that isn't known.
 

@@ -1,7 +1,8 @@
 """Landlock: lets a process write below a few folders only, and never takes that back.
 
-Source: the kernel's Documentation/userspace-api/landlock.rst. Reading is not limited, nor is the
-network; what is not below a writable folder can't be changed, made, removed, renamed or cut short.
+Source: the kernel's Documentation/userspace-api/landlock.rst. What is not below a writable folder
+can't be changed, made, removed, renamed or cut short; what is below neither a writable nor a
+readable one can't be read or run, if reading is limited at all. The network is not limited.
 From ABI 6 on the process can't signal what runs outside its own confinement either.
 """
 
@@ -19,9 +20,13 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _NO_NEW_PRIVS = 38  # PR_SET_NO_NEW_PRIVS
 _PATH_BENEATH = 1
 _WRITE_FILE, _TRUNCATE = 1 << 1, 1 << 14
+_EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
+_READS = _EXECUTE | _READ_FILE | _READ_DIR
+_OF_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE
 _CHANGES = _WRITE_FILE | _TRUNCATE | sum(1 << bit for bit in range(4, 14))
 _SCOPES = 0b11  # abstract sockets, signals
 _FOLDER = os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW if hasattr(os, "O_PATH") else 0
+_ANY = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
 
 
 def abi() -> int:
@@ -32,8 +37,11 @@ def abi() -> int:
     return max(found, 0)
 
 
-def ruleset(writable: list[str]) -> int:
+def ruleset(writable: list[str], readable: list[str]) -> int:
     """Return a handle of the rules that let everything below *writable* be changed.
+
+    Without *readable* everything may be read; else only what is below either list. What is
+    readable may be missing, a file or a link.
 
     Raises:
         OSError: a folder isn't there or is a link, or the kernel can't enforce this.
@@ -41,13 +49,17 @@ def ruleset(writable: list[str]) -> int:
     version = abi()
     if version < LEAST_ABI:
         raise OSError(95, "Landlock is too old")
-    attributes = struct.pack("<QQQ", _CHANGES, 0, _SCOPES)
+    reads = _READS if readable else 0
+    attributes = struct.pack("<QQQ", _CHANGES | reads, 0, _SCOPES)
     size = len(attributes) if version >= SCOPED_ABI else 8
     rules = _checked(_libc().syscall(_CREATE_RULESET, attributes, size, 0))
     for path in WRITABLE_FILES:
-        _allow(rules, path, _WRITE_FILE | _TRUNCATE)
+        _allow(rules, path, _WRITE_FILE | _TRUNCATE | reads, _FOLDER)
     for path in writable:
-        _allow(rules, path, _CHANGES)
+        _allow(rules, path, _CHANGES | reads, _FOLDER)
+    for path in readable:
+        if os.path.exists(path):
+            _allow(rules, path, _READS if os.path.isdir(path) else _READS & _OF_FILES, _ANY)
     return rules
 
 
@@ -62,8 +74,8 @@ def restrict(rules: int) -> None:
     _checked(libc.syscall(_RESTRICT_SELF, rules, 0))
 
 
-def _allow(rules: int, path: str, access: int) -> None:
-    folder = os.open(path, _FOLDER)
+def _allow(rules: int, path: str, access: int, how: int) -> None:
+    folder = os.open(path, how)
     try:
         rule = struct.pack("<Qi", access, folder)
         _checked(_libc().syscall(_ADD_RULE, rules, _PATH_BENEATH, rule, 0))

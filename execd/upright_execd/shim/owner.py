@@ -21,7 +21,10 @@ _PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # ru_maxrss: bytes there, 
 
 
 class Owner:
-    """One running command, from its start to the pairs of its final record."""
+    """One running command, from its start to the pairs of its final record.
+
+    ``is_alone``: this process has no child, and so, where it adopts orphans, no descendant.
+    """
 
     def __init__(
         self, order: Order, child: Child, bell: Bell, monotonic: Callable[[], float]
@@ -41,11 +44,17 @@ class Owner:
         self._status: int | None = None
         self._usage: resource.struct_rusage | None = None
         self._ended_ns = 0
+        self.is_alone = False
 
     @property
     def is_over(self) -> bool:
         """Whether there is nothing more to wait for."""
         return self._ending.phase == ending.OVER
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the command itself has ended."""
+        return self._status is not None
 
     def wait_ms(self) -> int:
         """Return how long to wait for the next thing, at most."""
@@ -84,7 +93,7 @@ class Owner:
             cpu_s = self._usage.ru_utime + self._usage.ru_stime
             pairs.append(("cpu_ms", str(round(cpu_s * 1000))))
             pairs.append(("peak_memory_bytes", str(self._usage.ru_maxrss * _PEAK_UNIT)))
-        survivors = kin.named(kin.descendants())
+        survivors = [] if self.is_alone else kin.named(kin.descendants())
         return [*pairs, *self._output.pairs(), *(("survivor", said) for said in survivors)]
 
     def _move(self) -> None:
@@ -93,7 +102,7 @@ class Owner:
         action = self._ending.look(
             self._monotonic(),
             has_ended=has_ended,
-            has_kin=is_asked and has_ended and kin.any_left(self._pid),
+            has_kin=is_asked and has_ended and not self.is_alone and kin.any_left(self._pid),
             is_open=bool(self._open),
         )
         self._act(action)
@@ -107,10 +116,12 @@ class Owner:
 
     def _reap(self) -> None:
         """Take the status of every child that ended: the command, and adopted orphans."""
+        self.is_alone = False
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
+                self.is_alone = kin.is_parent_of_last_resort()
                 return
             if pid == 0:
                 return

@@ -10,8 +10,8 @@ STDIN = "stdin"  # the input, whole
 LOCK = "lock"  # held for as long as a shim lives, or is being born
 CONTROL = "control"  # a FIFO: a byte makes the shim look for CANCEL
 CANCEL = "cancel"  # there: the command is to end, or never to start
-STARTED = "started"  # pid and start time; exclusive, and made before the program runs
-RUNNING = "running"  # the program runs: its exec did not fail
+STARTED = "started"  # the program may run from here on; exclusive, and made before it does
+RUNNING = "running"  # pid and start time: the program runs, its exec did not fail
 EXIT = "exit"  # the end
 STREAMS = ("out", "err")
 INDEX = "index"  # when which piece came: INDEX_RECORD each
@@ -37,21 +37,24 @@ def parse(content: bytes) -> Pairs | None:
     return pairs[:-1]
 
 
-def write_exclusive(folder: str, name: str, pairs: Pairs) -> bool:
-    """Make the file with its whole content at once; False when there already is one."""
+def claim(folder: str, name: str) -> bool:
+    """Make a record that says all by being there; False when there already is one."""
+    try:
+        os.close(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    return True
+
+
+def write(folder: str, name: str, pairs: Pairs) -> None:
+    """Write a record, whole at once."""
     temporary = f"{folder}/.{name}"
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         os.write(handle, render(pairs))
     finally:
         os.close(handle)
-    try:
-        os.link(temporary, f"{folder}/{name}")
-    except FileExistsError:
-        return False
-    finally:
-        os.unlink(temporary)
-    return True
+    os.rename(temporary, f"{folder}/{name}")
 
 
 class Reserved:

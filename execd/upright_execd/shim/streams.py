@@ -42,7 +42,7 @@ class Stream:
     def __init__(self, folder: str, name: str, quota_bytes: int, budget: Budget) -> None:
         self.name, self.total, self.head = name, 0, 0
         self._budget, self._open, self._sha = budget, True, hashlib.sha256()
-        self._file = os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._file = _Appended(f"{folder}/{name}")
         self._tail = _Ring(f"{folder}/{name}{TAIL}", tail_size(quota_bytes))
 
     def take(self, data: bytes) -> int:
@@ -52,7 +52,7 @@ class Stream:
         kept = 0
         if self._open:
             granted = self._budget.take(len(data))
-            kept = _write(self._file, data[:granted])
+            kept = self._file.write(data[:granted])
             self._open = kept == len(data)
             self.head += kept
         if kept < len(data):
@@ -104,8 +104,7 @@ class Output:
         budget = Budget(quota_bytes)
         self.streams = [Stream(folder, name, quota_bytes, budget) for name in STREAMS]
         self._elapsed_ns, self._index_left = elapsed_ns, INDEX_MAX_BYTES
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        self._index = os.open(f"{folder}/{INDEX}", flags, 0o600)
+        self._index = _Appended(f"{folder}/{INDEX}")
 
     def take(self, number: int, data: bytes) -> None:
         """Keep a piece of stream *number* (0 out, 1 err)."""
@@ -115,7 +114,7 @@ class Output:
         if kept and self._index_left > 0:
             record = struct.pack(INDEX_RECORD, self._elapsed_ns(), offset, kept, number)
             self._index_left -= len(record)
-            if _write(self._index, record) < len(record):
+            if self._index.write(record) < len(record):
                 self._index_left = 0  # the disk is full: the order of the rest is not known
 
     def pairs(self) -> Pairs:
@@ -123,12 +122,21 @@ class Output:
         return [pair for stream in self.streams for pair in stream.pairs()]
 
 
-def _write(file: int, data: bytes) -> int:
-    """Append as much as the disk takes; return how much that was."""
-    done = 0
-    try:
-        while done < len(data):
-            done += os.write(file, data[done:])
-    except OSError:
-        pass  # full, or over a limit: the caller counts what is missing
-    return done
+class _Appended:
+    """A file that is made when there is something to put into it."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self._file = path, -1
+
+    def write(self, data: bytes) -> int:
+        """Append as much as the disk takes; return how much that was."""
+        done = 0
+        try:
+            if self._file < 0 and data:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+                self._file = os.open(self._path, flags, 0o600)
+            while done < len(data):
+                done += os.write(self._file, data[done:])
+        except OSError:
+            pass  # full, or over a limit: the caller counts what is missing
+        return done

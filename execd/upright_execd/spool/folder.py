@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from upright_execd.paths import PRIVATE_FILE, PRIVATE_FOLDER, sync_folder, write_private
-from upright_execd.shim import kin, records
+from upright_execd.shim import records
 from upright_execd.shim.records import Pairs
 from upright_execd.spool.accepted import (
     Accepted,
@@ -24,6 +23,7 @@ from upright_execd.spool.accepted import (
 )
 
 RECEIPT: Final = "receipt"
+_ANEW: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +31,13 @@ class Marks:
     """What a shim left so far, read in one go: the latest first, so that no step seems skipped."""
 
     exit: Pairs | None
-    runs: bool
     pid: int | None
+    is_begun: bool
+    """Whether the shim went so far that the program may have run."""
 
     @property
-    def is_begun(self) -> bool:
-        """Whether the shim went as far as the gate: the program may have run."""
+    def runs(self) -> bool:
+        """Whether the program runs, or did."""
         return self.pid is not None
 
 
@@ -60,32 +61,40 @@ class Folder:
             file.write(data)
 
     @contextmanager
-    def accepting(self, accepted: Accepted) -> Iterator[int]:
-        """Accept the command: when this is entered, it survives a power cut.
+    def locked(self) -> Iterator[int]:
+        """Hold the lock of the command; yield its handle.
 
-        Yields the handle of the held lock: a shim that inherits it holds it from its birth on, so
-        that whoever gets the lock later knows that no shim lives.
+        A shim that inherits the handle holds the lock from its birth on, so that whoever gets the
+        lock later knows that no shim lives.
         """
-        self.make()
-        with suppress(FileExistsError):
-            os.mkfifo(self.path / records.CONTROL, PRIVATE_FILE)
         lock = os.open(self.path / records.LOCK, os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if accepted.spec.stdin is not None:
-                self._sync(records.STDIN)
-            write_private(self.path / records.SPEC, encode(accepted))
-            sync_folder(self.path.parent)
             yield lock
         finally:
             os.close(lock)
 
+    def accept(self, accepted: Accepted) -> None:
+        """Accept the command: when this returns, it survives a power cut."""
+        self.make()
+        with suppress(FileExistsError):
+            os.mkfifo(self.path / records.CONTROL, PRIVATE_FILE)
+        if accepted.spec.stdin is not None:
+            self.sync(records.STDIN)
+        handle = os.open(self.path / records.SPEC, _ANEW, PRIVATE_FILE)
+        with os.fdopen(handle, "wb") as file:
+            file.write(encode(accepted))
+            file.flush()
+            os.fsync(handle)
+        sync_folder(self.path)
+        sync_folder(self.path.parent)
+
     # -------------------------------------------------------------- what is there
     def accepted(self) -> Accepted | None:
-        """Return what was accepted; None when nothing was."""
+        """Return what was accepted; None when nothing was, or when it never got to the disk."""
         path = self.path / records.SPEC
-        content = _content(path)
-        return None if content is None else decode_accepted(content, str(path))
+        content = _content(path) or b""
+        return decode_accepted(content, str(path)) if content.endswith(b"\n") else None
 
     def receipt(self) -> Receipt | None:
         """Return the receipt, if there is one."""
@@ -96,12 +105,11 @@ class Folder:
     def marks(self) -> Marks:
         """Return how far the shim has come."""
         ended = _content(self.path / records.EXIT)
-        runs = (self.path / records.RUNNING).exists()
-        started = dict(records.parse(_content(self.path / records.STARTED) or b"") or [])
+        running = dict(records.parse(_content(self.path / records.RUNNING) or b"") or [])
         return Marks(
             exit=None if ended is None else records.parse(ended),
-            runs=runs,
-            pid=int(started["pid"]) if "pid" in started else None,
+            pid=int(running["pid"]) if "pid" in running else None,
+            is_begun=(self.path / records.STARTED).exists(),
         )
 
     def has_shim(self) -> bool:
@@ -138,19 +146,18 @@ class Folder:
             finally:
                 os.close(control)
 
-    def kill_orphans(self) -> None:
-        """End what a dead shim left behind, if it is still the very process that it started."""
-        started = dict(records.parse(_content(self.path / records.STARTED) or b"") or [])
-        begun = started.get("start_time")
-        if begun and kin.start_time(int(started["pid"])) == begun:
-            with suppress(ProcessLookupError):
-                os.killpg(int(started["pid"]), signal.SIGKILL)
-
-    def write_receipt(self, receipt: Receipt) -> None:
-        """Put the outcome on record, synced."""
+    def write_receipt(self, receipt: Receipt, *, waits: bool = True) -> None:
+        """Put the outcome on record; by default, wait until it is on the disk."""
         self.make()
-        write_private(self.path / RECEIPT, encode(receipt))
-        sync_folder(self.path.parent)
+        if waits:
+            write_private(self.path / RECEIPT, encode(receipt))
+            sync_folder(self.path.parent)
+            return
+        temporary = self.path / f".{RECEIPT}"
+        handle = os.open(temporary, _ANEW, PRIVATE_FILE)
+        with os.fdopen(handle, "wb") as file:
+            file.write(encode(receipt))
+        temporary.replace(self.path / RECEIPT)
 
     def strip(self) -> None:
         """Drop everything but the receipt."""
@@ -160,11 +167,8 @@ class Folder:
             elif entry.name != RECEIPT:
                 entry.unlink()
 
-    def delete(self) -> None:
-        """Drop everything."""
-        shutil.rmtree(self.path)
-
-    def _sync(self, name: str) -> None:
+    def sync(self, name: str) -> None:
+        """Wait until one of the files is on the disk."""
         with (self.path / name).open("ab") as file:
             os.fsync(file.fileno())
 

@@ -6,8 +6,8 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -62,12 +62,27 @@ class Spool:
             folder = Folder(path)
             with suppress(DamagedError):
                 found = Found(accepted=folder.accepted(), receipt=folder.receipt())
-                if found.receipt or (
+                if found.receipt and found.receipt.is_acknowledged:
+                    self._put_away(folder)
+                elif found.receipt or (
                     found.accepted and self._may_have_begun(folder, found.accepted)
                 ):
                     yield found
                 else:
-                    folder.delete()
+                    shutil.rmtree(folder.path)
+
+    # -------------------------------------------------------------- a command begins
+    @contextmanager
+    def accepting(self, accepted: Accepted) -> Iterator[tuple[Folder, int]]:
+        """Accept a command: when this is entered, it survives a power cut.
+
+        Yields its folder and the handle of its lock, held.
+        """
+        folder = self.folder(accepted.command_id)
+        folder.make()
+        with folder.locked() as lock:
+            folder.accept(accepted)
+            yield folder, lock
 
     def _may_have_begun(self, folder: Folder, accepted: Accepted) -> bool:
         """Say whether the program may run or have run; after a power cut no mark says "no" (E5.3).
@@ -90,10 +105,21 @@ class Spool:
             outcome = Outcome(ending=Ending.LOST, started=Started.UNKNOWN, text=RECEIPT_DAMAGED)
             return Receipt(command_id=command_id, digest=RECEIPT_DAMAGED, outcome=outcome)
 
-    def retire(self, receipt: Receipt) -> None:
-        """Drop the spool, keep the receipt."""
-        folder = self.folder(receipt.command_id)
-        folder.write_receipt(replace(receipt, is_acknowledged=True))
+    def retire(self, receipts: Sequence[Receipt]) -> None:
+        """Drop the spools, keep the receipts; the disk is waited for once.
+
+        Nothing hangs on these receipts but what a hub would hear that has forgotten these commands:
+        until they are synced, a power cut may make them ``lost(host_reboot)``, never unknown.
+        """
+        folders = [self.folder(receipt.command_id) for receipt in receipts]
+        for folder, receipt in zip(folders, receipts, strict=True):
+            folder.write_receipt(replace(receipt, is_acknowledged=True), waits=False)
+        for folder in folders:
+            folder.sync(RECEIPT)
+        for folder in folders:
+            self._put_away(folder)
+
+    def _put_away(self, folder: Folder) -> None:
         folder.strip()
         target = self._done / folder.path.name
         with suppress(FileNotFoundError):

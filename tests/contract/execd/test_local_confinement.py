@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from fixtures.eventually import eventually
 from fixtures.local_execd import Local, end_all, running
 from fixtures.require import skip_or_fail
 from upright_execd.confinement import enforceable
@@ -93,7 +94,9 @@ async def test_its_temporary_files_are_its_own_and_go_with_the_spool(local: Loca
     folder = Path(path.decode().strip()).parent
     assert names(folder)
     await local.commands.final_ack("jb_1")
-    assert folder.name not in names(folder.parents[2] / "done/jb_1")
+    done = folder.parents[2] / "done/jb_1"
+    await eventually(done.exists)
+    assert folder.name not in names(done)
 
 
 async def test_a_worktree_is_made_and_committed_to(local: Local) -> None:

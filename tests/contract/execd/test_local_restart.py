@@ -42,7 +42,7 @@ def folder(tmp_path: Path, command_id: str = "jb_1") -> Path:
 
 def shim_of(tmp_path: Path) -> int:
     """Return the pid of the shim: the parent of the command."""
-    started = (folder(tmp_path) / "started").read_text(encoding="ascii")
+    started = (folder(tmp_path) / "running").read_text(encoding="ascii")
     pid = int(dict(line.split("=") for line in started.splitlines())["pid"])
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     return int(dict(line.split(":\t", 1) for line in status.splitlines())["PPid"])
@@ -193,7 +193,7 @@ async def test_after_a_power_cut_a_missing_mark_means_unknown(
     for name in {"started", "running", "exit"} - kept:
         (path / name).unlink()
     spec = json.loads((path / "spec").read_text())
-    (path / "spec").write_text(json.dumps(spec | {"os_boot_id": "an earlier one"}))
+    (path / "spec").write_text(json.dumps(spec | {"os_boot_id": "an earlier one"}) + "\n")
     async with running(tmp_path) as local:
         outcome = await local.final()
         assert (outcome.ending, outcome.text) == (Ending.LOST, "host_reboot")
@@ -221,7 +221,8 @@ async def test_a_final_record_survives_a_power_cut_only_with_its_output(tmp_path
         await local.run("echo", "torn", command_id="jb_2")
     for name in ("jb_1", "jb_2"):
         path = folder(tmp_path, name) / "spec"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"os_boot_id": "earlier"}))
+        spec = json.loads(path.read_text()) | {"os_boot_id": "earlier"}
+        path.write_text(json.dumps(spec) + "\n")
     os.truncate(folder(tmp_path, "jb_2") / "out", 2)
     async with running(tmp_path) as local:
         assert (await local.final("jb_1")).ending is Ending.EXITED

@@ -18,6 +18,7 @@ from upright_execd.audit import first_break
 from upright_execd.errors import NotRunningError, RemoteError
 from upright_execd.ownerline import ask
 from upright_execd.paths import paths_in
+from upright_execd.shim import seccomp
 from upright_wire.command import Ending, Outcome, Started, State
 from upright_wire.spec import Confinement
 
@@ -141,7 +142,10 @@ async def test_settings_that_cannot_be_read_allow_nothing(local: Local) -> None:
     assert "Did you mean 'mode'" in (await say(local, op="status"))["problem"]
 
 
-async def test_a_profile_that_cannot_be_enforced_is_denied(tmp_path: Path) -> None:
+async def test_a_profile_that_cannot_be_enforced_is_denied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seccomp, "is_known", lambda: False)
     async with running(tmp_path) as local:
         outcome = await local.run("true", confinement=Confinement.WORKSPACE_NO_NETWORK)
         assert denied(outcome) == "confinement_unavailable"

@@ -11,7 +11,7 @@ from upright_execd.rules import Rule
 
 def question(command_id: str = "jb_1") -> Question:
     return Question(
-        command_id=command_id, digest="d", argv=("true",), cwd="/", reason=Rule.MODE_ASK
+        command_id=command_id, digest="d", argv=("true",), cwd="/", reason=Rule.UNCONFINED
     )
 
 

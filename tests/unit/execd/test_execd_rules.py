@@ -3,31 +3,46 @@ from __future__ import annotations
 import pytest
 
 from upright_execd.confinement import caps
-from upright_execd.rules import Place, Rule, Verdict, decide
-from upright_execd.settings import RESERVED, Mode
+from upright_execd.rules import TABLE, Hold, Place, Rule, Verdict, decide
+from upright_execd.settings import Mode
 from upright_wire.spec import Confinement
 
-TABLE = {
-    (Mode.OFF, Place.WORKSPACE): (Verdict.DENY, Rule.MODE_OFF),
-    (Mode.OFF, Place.ELSEWHERE): (Verdict.DENY, Rule.MODE_OFF),
-    (Mode.ASK, Place.WORKSPACE): (Verdict.ASK, Rule.MODE_ASK),
-    (Mode.ASK, Place.ELSEWHERE): (Verdict.ASK, Rule.OUTSIDE_WORKSPACES),
-    (Mode.ALLOW, Place.WORKSPACE): (Verdict.RUN, Rule.WORKSPACE_ALLOWED),
-    (Mode.ALLOW, Place.ELSEWHERE): (Verdict.ASK, Rule.OUTSIDE_WORKSPACES),
-}
+ALL = set(Confinement)
+IN, OUT = Place.WORKSPACE, Place.ELSEWHERE
+FIRMNESS = [Verdict.DENY, Verdict.ASK, Verdict.RUN]
 
 
-@pytest.mark.parametrize("mode", set(Mode) - RESERVED)
+@pytest.mark.parametrize(
+    ("where", "profile", "said"),
+    [
+        ((Mode.OFF, IN), Confinement.READ_ONLY, (Verdict.DENY, Rule.MODE_OFF)),
+        ((Mode.READ_ONLY, IN), Confinement.READ_ONLY, (Verdict.RUN, Rule.WORKSPACE_CONFINED)),
+        ((Mode.READ_ONLY, IN), Confinement.WORKSPACE, (Verdict.DENY, Rule.MODE_READ_ONLY)),
+        ((Mode.READ_ONLY, OUT), Confinement.READ_ONLY, (Verdict.DENY, Rule.MODE_READ_ONLY)),
+        ((Mode.ASK, IN), Confinement.WORKSPACE, (Verdict.RUN, Rule.WORKSPACE_CONFINED)),
+        ((Mode.ASK, IN), Confinement.NONE, (Verdict.ASK, Rule.UNCONFINED)),
+        ((Mode.ASK, OUT), Confinement.READ_ONLY, (Verdict.ASK, Rule.OUTSIDE_WORKSPACES)),
+        ((Mode.ALLOW, IN), Confinement.NONE, (Verdict.RUN, Rule.WORKSPACE_ALLOWED)),
+        ((Mode.ALLOW, OUT), Confinement.NONE, (Verdict.ASK, Rule.OUTSIDE_WORKSPACES)),
+        ((Mode.FULL, OUT), Confinement.NONE, (Verdict.RUN, Rule.MODE_FULL)),
+    ],
+)
+def test_mode_place_and_confinement_decide(
+    where: tuple[Mode, Place], profile: Confinement, said: tuple[Verdict, Rule]
+) -> None:
+    decision = decide(*where, profile, ALL)
+    assert (decision.verdict, decision.rule) == said
+
+
+def test_the_table_is_whole() -> None:
+    assert set(TABLE) == {(m, p, h) for m in Mode for p in Place for h in Hold}
+
+
 @pytest.mark.parametrize("place", Place)
-def test_mode_and_place_decide(mode: Mode, place: Place) -> None:
-    decision = decide(mode, place, Confinement.NONE, set(Confinement))
-    assert (decision.verdict, decision.rule) == TABLE[mode, place]
-
-
-@pytest.mark.parametrize("mode", sorted(RESERVED))
-def test_a_mode_without_a_meaning_denies(mode: Mode) -> None:
-    decision = decide(mode, Place.WORKSPACE, Confinement.NONE, set(Confinement))
-    assert (decision.verdict, decision.rule) == (Verdict.DENY, Rule.MODE_RESERVED)
+@pytest.mark.parametrize("hold", Hold)
+def test_the_modes_are_a_ratchet(place: Place, hold: Hold) -> None:
+    firm = [FIRMNESS.index(TABLE[mode, place, hold].verdict) for mode in Mode]
+    assert firm == sorted(firm)
 
 
 @pytest.mark.parametrize("mode", set(Mode) - {Mode.OFF})
@@ -35,8 +50,22 @@ def test_a_mode_without_a_meaning_denies(mode: Mode) -> None:
 def test_a_profile_that_cannot_be_enforced_is_denied_in_every_mode(
     mode: Mode, profile: Confinement
 ) -> None:
-    decision = decide(mode, Place.WORKSPACE, profile, set(Confinement) - {profile})
+    decision = decide(mode, Place.WORKSPACE, profile, ALL - {profile}, is_allowed=True)
     assert (decision.verdict, decision.rule) == (Verdict.DENY, Rule.CONFINEMENT_UNAVAILABLE)
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("place", Place)
+@pytest.mark.parametrize("profile", Confinement)
+def test_a_rule_of_the_owner_answers_a_question_and_never_lifts_a_denial(
+    mode: Mode, place: Place, profile: Confinement
+) -> None:
+    before = decide(mode, place, profile, ALL)
+    after = decide(mode, place, profile, ALL, is_allowed=True)
+    if before.verdict is Verdict.ASK:
+        assert (after.verdict, after.rule) == (Verdict.RUN, Rule.ARGV_ALLOWED)
+    else:
+        assert after == before
 
 
 def test_only_what_can_be_enforced_is_offered() -> None:

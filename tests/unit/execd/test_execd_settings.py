@@ -51,10 +51,19 @@ def test_an_unknown_key_names_the_file_and_the_nearest_key(key: str, near: str) 
         parse({key: 1}, Path("here"))
 
 
-@pytest.mark.parametrize("mode", ["read_only", "full"])
-def test_a_reserved_mode_is_refused_as_such(mode: str) -> None:
-    with pytest.raises(SettingsError, match="reserved name"):
-        parse({"mode": mode}, Path("here"))
+@pytest.mark.parametrize("mode", Mode)
+def test_every_mode_can_be_set(mode: Mode) -> None:
+    assert parse({"mode": mode.value}, Path("here")).mode is mode
+
+
+@pytest.mark.parametrize("value", ["~/.pyenv", ["relative"], ["~"], ["/"], [""], [1]])
+def test_readable_folders_are_absolute_and_hold_no_home(value: object) -> None:
+    with pytest.raises(SettingsError, match="readable"):
+        parse({"readable": value}, Path("here"))
+
+
+def test_readable_folders_may_start_with_the_home() -> None:
+    assert parse({"readable": ["~/.pyenv"]}, Path("here")).readable == (Path.home() / ".pyenv",)
 
 
 def test_a_misspelt_mode_names_the_nearest() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from upright_execd.shim.kin import start_time
 from upright_execd.shim.records import (
     CANCEL,
     CONTROL,
@@ -14,8 +15,9 @@ from upright_execd.shim.records import (
     RUNNING,
     STARTED,
     render,
-    write_exclusive,
+    write,
 )
+from upright_execd.spool import orphans
 from upright_execd.spool.accepted import Accepted, Receipt
 from upright_execd.spool.folder import Folder
 from upright_execd.spool.outcome import RECEIPT_DAMAGED, from_pairs, unstarted
@@ -51,14 +53,14 @@ def spool(tmp_path: Path) -> Spool:
 
 
 def test_what_was_accepted_comes_back_as_it_was(spool: Spool) -> None:
-    with spool.folder("jb_1").accepting(accepted()):
+    with spool.accepting(accepted()):
         assert [found.accepted for found in spool.load()] == [accepted()]
 
 
 def test_what_no_shim_ever_took_is_swept_away_unless_the_power_was_cut(spool: Spool) -> None:
     before_the_cut = replace(accepted(), command_id="jb_2", os_boot_id="an earlier one")
     for one in (accepted(), before_the_cut):
-        with spool.folder(one.command_id).accepting(one):
+        with spool.accepting(one):
             pass
     assert [found.accepted for found in spool.load()] == [before_the_cut]
     assert not spool.folder("jb_1").path.exists()
@@ -67,16 +69,16 @@ def test_what_no_shim_ever_took_is_swept_away_unless_the_power_was_cut(spool: Sp
 @pytest.mark.parametrize("mark", [STARTED, EXIT])
 def test_what_a_shim_took_is_held_whatever_became_of_the_shim(spool: Spool, mark: str) -> None:
     folder = spool.folder("jb_1")
-    with folder.accepting(accepted()):
+    with spool.accepting(accepted()):
         pass
-    write_exclusive(str(folder.path), mark, [("pid", "1")])
+    write(str(folder.path), mark, [("pid", "1")])
     assert [found.accepted for found in spool.load()] == [accepted()]
 
 
 def test_while_somebody_holds_the_lock_there_is_a_shim(spool: Spool) -> None:
     folder = spool.folder("jb_1")
     assert not folder.has_shim()
-    with folder.accepting(accepted()) as lock:
+    with spool.accepting(accepted()) as (_, lock):
         inherited = os.dup(lock)
     assert folder.has_shim()
     os.close(inherited)
@@ -85,16 +87,16 @@ def test_while_somebody_holds_the_lock_there_is_a_shim(spool: Spool) -> None:
 
 def test_two_cannot_accept_the_same_command_at_a_time(spool: Spool) -> None:
     with (
-        spool.folder("jb_1").accepting(accepted()),
+        spool.accepting(accepted()),
         pytest.raises(BlockingIOError),
-        spool.folder("jb_1").accepting(accepted()),
+        spool.accepting(accepted()),
     ):
         pass
 
 
 def test_everything_is_the_owners_alone(spool: Spool) -> None:
     folder = spool.folder("jb_1")
-    with folder.accepting(accepted()):
+    with spool.accepting(accepted()):
         folder.write_stdin(0, b"x")
         folder.cancel()
     assert folder.path.stat().st_mode & 0o777 == 0o700
@@ -104,9 +106,9 @@ def test_everything_is_the_owners_alone(spool: Spool) -> None:
 
 
 def test_a_folder_that_cannot_be_read_is_left_alone(spool: Spool) -> None:
-    with spool.folder("jb_1").accepting(accepted()):
+    with spool.accepting(accepted()):
         pass
-    (spool.folder("jb_1").path / "spec").write_text('{"later": "version"}', encoding="ascii")
+    (spool.folder("jb_1").path / "spec").write_text('{"later": "version"}\n', encoding="ascii")
     assert list(spool.load()) == []
     assert spool.folder("jb_1").path.exists()
 
@@ -114,7 +116,7 @@ def test_a_folder_that_cannot_be_read_is_left_alone(spool: Spool) -> None:
 def test_the_done_keep_their_receipt_until_it_is_old(spool: Spool) -> None:
     for name in ("jb_1", "jb_2"):
         spool.folder(name).write_receipt(receipt(name))
-        spool.retire(receipt(name))
+        spool.retire([receipt(name)])
     old = datetime(2026, 1, 1, tzinfo=UTC)
     (path,) = Path(spool.folder("jb_1").path.parents[1]).glob("done/jb_1/receipt")
     os.utime(path, (old.timestamp(), old.timestamp()))
@@ -128,13 +130,13 @@ def test_the_done_keep_their_receipt_until_it_is_old(spool: Spool) -> None:
 def test_retiring_twice_leaves_one_receipt(spool: Spool) -> None:
     for _ in range(2):
         spool.folder("jb_1").write_stdin(0, b"leftover")
-        spool.retire(receipt())
+        spool.retire([receipt()])
     assert spool.done("jb_1") is not None
     assert list(spool.load()) == []
 
 
 def test_a_damaged_receipt_still_says_that_the_id_was_used(spool: Spool) -> None:
-    spool.retire(receipt())
+    spool.retire([receipt()])
     (spool.folder("jb_1").path.parents[1] / "done/jb_1/receipt").write_text("{", encoding="ascii")
     found = spool.done("jb_1")
     assert found is not None
@@ -204,7 +206,7 @@ def test_a_final_record_becomes_the_outcome_it_means() -> None:
 def test_a_final_record_that_means_nothing_is_none(
     spool: Spool, pairs: list[tuple[str, str]]
 ) -> None:
-    with spool.folder("jb_1").accepting(accepted()):
+    with spool.accepting(accepted()):
         pass
     (spool.folder("jb_1").path / EXIT).write_bytes(render(pairs))
     marks = spool.folder("jb_1").marks()
@@ -229,7 +231,7 @@ def test_what_is_lost_started_as_far_as_its_marks_say(
     spool = Spool(tmp_path, boot)
     spool.make()
     folder = spool.folder("jb_1")
-    with folder.accepting(accepted()):
+    with spool.accepting(accepted()):
         for name in names:
             (folder.path / name).write_bytes(render([("pid", "7"), ("start_time", "1")]))
     outcome = spool.lost(accepted(), folder.marks())
@@ -237,18 +239,30 @@ def test_what_is_lost_started_as_far_as_its_marks_say(
     assert outcome.text == ("shim_died" if boot == "boot" else "host_reboot")
 
 
+def sleeper(**variables: str) -> int:
+    env = {"PATH": os.defpath, **variables}
+    return os.posix_spawnp("sleep", ["sleep", "75"], env, setpgroup=0)
+
+
 def test_orphans_are_killed_only_if_they_are_the_very_same_process(tmp_path: Path) -> None:
-    pid = os.fork()
-    if pid == 0:
-        os.setpgid(0, 0)
-        os.execvp("sleep", ["sleep", "75"])
-    folder = Folder(tmp_path)
+    pid = sleeper()
     record = [("pid", str(pid)), ("start_time", "another")]
-    (tmp_path / STARTED).write_bytes(render(record))
-    folder.kill_orphans()
+    (tmp_path / RUNNING).write_bytes(render(record))
+    orphans.kill(tmp_path)
     assert os.waitpid(pid, os.WNOHANG) == (0, 0)
-    os.kill(pid, 9)
-    os.waitpid(pid, 0)
+    (tmp_path / RUNNING).write_bytes(render([record[0], ("start_time", start_time(pid))]))
+    orphans.kill(tmp_path)
+    assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == 9
+
+
+def test_orphans_that_nobody_wrote_down_are_found_by_their_mark(tmp_path: Path) -> None:
+    others = sleeper(UPRIGHT_COMMAND_FOLDER=f"{tmp_path}1")
+    ours = sleeper(UPRIGHT_COMMAND_FOLDER=str(tmp_path))
+    orphans.kill(tmp_path)
+    assert os.WTERMSIG(os.waitpid(ours, 0)[1]) == 9
+    assert os.waitpid(others, os.WNOHANG) == (0, 0)
+    os.kill(others, 9)
+    os.waitpid(others, 0)
 
 
 def test_a_cancel_that_nobody_listens_to_leaves_its_mark(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from upright_execd.shim.records import Reserved, parse, render, write_exclusive
+from upright_execd.shim.records import Reserved, claim, parse, render, write
 
 PAIRS = [("pid", "7"), ("survivor", "8 a=b\\n"), ("survivor", "9 x")]
 
@@ -23,11 +23,12 @@ def test_what_is_no_record_is_none(content: bytes) -> None:
     assert parse(content) is None
 
 
-def test_the_first_writer_wins_and_nothing_is_left_lying_about(tmp_path: Path) -> None:
-    assert write_exclusive(str(tmp_path), "started", [("pid", "1")])
-    assert not write_exclusive(str(tmp_path), "started", [("pid", "2")])
-    assert parse((tmp_path / "started").read_bytes()) == [("pid", "1")]
-    assert [path.name for path in tmp_path.iterdir()] == ["started"]
+def test_only_the_first_claims_and_nothing_is_left_lying_about(tmp_path: Path) -> None:
+    assert claim(str(tmp_path), "started")
+    assert not claim(str(tmp_path), "started")
+    write(str(tmp_path), "running", PAIRS)
+    assert parse((tmp_path / "running").read_bytes()) == PAIRS
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["running", "started"]
 
 
 def test_a_reserved_record_is_not_there_before_it_is_whole(tmp_path: Path) -> None:
