@@ -17,6 +17,7 @@ import signal
 import socket
 import struct
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from types import TracebackType
@@ -137,8 +138,6 @@ class Warm:
         self, _kind: type[BaseException], error: BaseException, _trace: TracebackType | None
     ) -> None:
         """Leave in the command's folder what broke; its lock tells the daemon the rest."""
-        import traceback  # noqa: PLC0415  # only here
-
         with open(f"{self._folder}/{LOG}", "a", encoding="utf-8", errors="replace") as file:
             traceback.print_exception(error, file=file)
 
