@@ -14,6 +14,7 @@ from upright.api import Secret
 from upright.compose.backlog import Backlog
 from upright.compose.commands import CommandParts, HubCommands
 from upright.compose.commands_oversight import HubOversight
+from upright.compose.given import model_of, private_key, roll
 from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake, IntakeParts
 from upright.compose.keeper import Keeper
@@ -24,7 +25,7 @@ from upright.core.ids import SessionId
 from upright.core.turn import Limits as TurnLimits
 from upright.devices.dispatch import Dispatcher, Wiring
 from upright.devices.door import Door, DoorParts
-from upright.devices.identity import HubIdentity, new_private_key
+from upright.devices.identity import HubIdentity
 from upright.devices.link import LinkTimes
 from upright.devices.links import Links
 from upright.devices.pairing import ChangedError, PairingParts, Pairings, UnknownCodeError
@@ -40,15 +41,14 @@ from upright.engine.timers import Timers
 from upright.engine.units import Units
 from upright.engine.watchman import Watchman
 from upright.llm.chat import OpenAIChat
-from upright.llm.endpoint import Bounds, ModelSettings
 from upright.outward.sender import Sender, SenderLimits, SenderParts
 from upright.plugin.connectors import Connectors, open_connectors
 from upright.plugin.context import World
 from upright.plugin.life import LifeParts, Standing
 from upright.plugin.manifest import installed, listed
-from upright.settings.home import Home, write_private
+from upright.settings.home import Home
 from upright.settings.secrets import Secrets
-from upright.settings.shape import ModelSection, Settings
+from upright.settings.shape import Settings
 from upright.store import sources
 from upright.store.address import Address
 from upright.store.errors import NotNowError
@@ -94,42 +94,6 @@ class Hub:
     growth: Growth
     web: Parts
     home: Home
-
-
-def private_key(home: Home) -> bytes:
-    """Return the hub's key; make it when there is none. This blocks."""
-    try:
-        return home.hub_key.read_bytes()
-    except FileNotFoundError:
-        key = new_private_key()
-        write_private(home.hub_key, key)
-        return key
-
-
-def model_of(section: ModelSection, key: Secret | None, clock: SystemClock) -> OpenAIChat:
-    """Make the model's client."""
-    bounds = Bounds(
-        first_byte_s=section.first_byte_s,
-        idle_s=section.idle_s,
-        whole_s=section.whole_s,
-        backoff=Backoff(base_s=0.5, cap_s=20.0, max_tries=section.tries),
-    )
-    settings = ModelSettings(
-        base_url=section.base_url,
-        model=section.name,
-        models=section.names(),
-        api_key=key,
-        bounds=bounds,
-    )
-    return OpenAIChat(settings, clock, roll)
-
-
-_RANDOM: Final = secrets.SystemRandom()
-
-
-def roll() -> float:
-    """Return a random number in [0, 1): what spreads retries."""
-    return _RANDOM.random()
 
 
 class _Builder:

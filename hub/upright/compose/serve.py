@@ -15,7 +15,8 @@ from typing import Final
 from aiohttp import web
 
 from upright.api import Secret, SecretRef
-from upright.compose.hub import Hub, Roots, build, roll
+from upright.compose.given import roll
+from upright.compose.hub import Hub, Roots, build
 from upright.engine.clock import SortableIds, SystemClock
 from upright.engine.embedded import recover
 from upright.engine.signals import DRAIN
