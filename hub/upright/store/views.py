@@ -90,6 +90,8 @@ def trigger(c: sa.Connection, trigger_id: str) -> Plain:
     found["thread"] = thread(c, found["thread_id"])
     found["deliveries"] = deliveries(c, trigger_id)
     found["payload"] = _payload(c, found["payload_id"])
+    edits = sa.select(TRIGGER.c.id).where(TRIGGER.c.edits_id == trigger_id)
+    found["edited_by"] = list(c.scalars(edits.order_by(TRIGGER.c.seq)))
     found["work_id"] = c.scalar(sa.select(WORK.c.id).where(WORK.c.trigger_id == trigger_id))
     found["outbox"] = listed(
         c, sa.select(OUTBOX).where(OUTBOX.c.trigger_id == trigger_id).order_by(OUTBOX.c.id)
