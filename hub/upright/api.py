@@ -356,7 +356,13 @@ class Connector(Protocol):
         ...
 
     def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
-        """Yield what happened since a cursor, oldest first: on start and after each reconnect."""
+        """Yield what happened since, oldest first: on start, after each reconnect, on a schedule.
+
+        *since* is an aware moment in ISO 8601, up to which an earlier listing is stored; None at
+        the very first: what happened before the source was configured was not missed. It is
+        called when ``capabilities().lists``. A trigger's dedupe keys and ``occurred_at`` must be
+        those of the webhook that it stands for; overlap does no harm.
+        """
         ...
 
     async def receive(self, request: InboundRequest) -> Sequence[Trigger]:

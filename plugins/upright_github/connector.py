@@ -23,6 +23,7 @@ from upright.api import (
 from upright_github.client import Answer, GitHubClient, LostError, NotSentError
 from upright_github.comments import MAX_BODY_CHARS, MAX_PARTS
 from upright_github.event import Identity
+from upright_github.listing import Listing
 from upright_github.sender import CommentSender
 from upright_github.settings import GitHubSettings
 from upright_github.translate import translate
@@ -97,11 +98,14 @@ class GitHubConnector:
                 await client.close()
 
     async def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
-        """Yield nothing: what was missed can't be listed, as ``lists`` says."""
-        del since, until
-        missed: tuple[Trigger, ...] = ()
-        for trigger in missed:
-            yield trigger
+        """Yield the comments that were made or changed since; see :func:`listing.comments`."""
+        if since is None:  # at the very first nothing was missed
+            return
+        client, context = self._started()
+        listing = Listing(client, self._me, context)
+        for repository in self._settings.repositories:
+            async for trigger in listing.comments(repository, since, until):
+                yield trigger
 
     async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
         """Verify a webhook and translate it; ``ping`` and events we don't know make no trigger.
@@ -127,7 +131,7 @@ class GitHubConnector:
         """Say what this connector can do."""
         return Capabilities(
             receives=True,
-            lists=False,
+            lists=bool(self._only),  # whose comments to list must be known
             destinations=("comment",),
             max_text_chars=MAX_BODY_CHARS * (MAX_PARTS - 1),
             max_body_bytes=self._settings.max_body_bytes,

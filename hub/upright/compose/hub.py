@@ -46,6 +46,7 @@ from upright.plugin.connectors import Connectors, open_connectors
 from upright.plugin.context import World
 from upright.plugin.life import LifeParts, Standing
 from upright.plugin.manifest import installed, listed
+from upright.plugin.reconcile import ReconcileParts
 from upright.settings.home import Home
 from upright.settings.secrets import Secrets
 from upright.settings.shape import Settings
@@ -89,6 +90,7 @@ class Hub:
     dispatcher: Dispatcher
     sender: Sender
     connectors: Connectors
+    reconciling: ReconcileParts
     links: Links
     supervisor: Supervisor
     growth: Growth
@@ -150,21 +152,28 @@ class _Builder:
             ),
         )
         self.backlog = Backlog(self.units, self.clock, most=limits.backlog_triggers)
-        self.intake = Intake(
-            IntakeParts(
-                units=self.units,
-                engine=self.engine,
-                policy=policy,
-                growth=self.growth,
-                backlog=self.backlog,
-            )
+        parts = IntakeParts(
+            units=self.units,
+            engine=self.engine,
+            policy=policy,
+            growth=self.growth,
+            backlog=self.backlog,
         )
+        self.intake = Intake(parts)
 
     def woken(self, sessions: Collection[SessionId]) -> None:
         """Hint what an outcome may have changed: turns and deadlines."""
         self.engine.hint(sessions)
         if sessions:
             self.timers.hint()
+
+    def reconciling(self) -> ReconcileParts:
+        return ReconcileParts(
+            clock=self.clock,
+            since=lambda name: self.units.read(lambda c: sources.cursor(c, name, listed=True)),
+            keep=self.intake.keep,
+            every_s=self.settings.limits.reconcile_s,
+        )
 
     async def gauges(self) -> Mapping[str, float]:
         """Return the samples for Prometheus."""
@@ -363,6 +372,7 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
         dispatcher=make.dispatcher,
         sender=sender,
         connectors=connectors,
+        reconciling=make.reconciling(),
         links=make.links,
         supervisor=supervisor,
         growth=make.growth,

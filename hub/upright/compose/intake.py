@@ -83,6 +83,14 @@ class Intake:
         await self._parts.backlog.room()
         await self._taken(Arrival(source=source, triggers=triggers, cursor=cursor))
 
+    async def keep(
+        self, source: str, triggers: Sequence[Trigger], until: str, *, whole: bool
+    ) -> None:
+        """Store what a listing brought, and the moment that it has come to (B2.3)."""
+        await self._parts.backlog.room()
+        listed = Arrival(source=source, triggers=triggers, cursor=until, listed=True, whole=whole)
+        await self._taken(listed)
+
     async def _taken(self, arrival: Arrival) -> list[Accepted]:
         self._parts.growth.require_room()
         waiting = _Waiting(arrival, asyncio.get_running_loop().create_future())

@@ -129,7 +129,7 @@ async def run(hub: Hub, listening: socket.socket, stop: asyncio.Event, ready: Re
                 ("oracle", hub.watchman.run),
                 ("devices", hub.dispatcher.run),
                 ("outward", hub.sender.run),
-                ("sources", hub.connectors.run),
+                ("sources", lambda: hub.connectors.run(hub.reconciling)),
                 *hub.growth.services().items(),
             )
         ]

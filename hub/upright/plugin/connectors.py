@@ -18,6 +18,7 @@ from upright.core.connector import ConnectorState
 from upright.plugin.life import Life, LifeParts, Standing
 from upright.plugin.loading import Door, Loaded
 from upright.plugin.manifest import Listed
+from upright.plugin.reconcile import ReconcileParts, reconcile
 from upright.settings.errors import SettingsError
 from upright.settings.parse import Place, parse
 from upright.settings.shape import SourceSection
@@ -35,13 +36,15 @@ class Connectors:
         self._failed = failed
         self._parts = parts
 
-    async def run(self) -> None:
-        """Live until cancelled: one supervised task a source."""
+    async def run(self, reconciling: ReconcileParts | None = None) -> None:
+        """Live until cancelled: one supervised task a source, and one that reconciles it (B2.3)."""
         for standing in self._failed.values():
             await self._parts.report(standing)
         async with asyncio.TaskGroup() as group:
             for name, life in self._lives.items():
                 group.create_task(life.run(), name=f"source:{name}")
+                if reconciling is not None:
+                    group.create_task(reconcile(life, reconciling), name=f"reconcile:{name}")
             await asyncio.Event().wait()
 
     async def tried(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from upright.api import (
@@ -90,6 +91,8 @@ class Life:
         self._trouble: asyncio.Queue[_Trouble] = asyncio.Queue(maxsize=1)
         self._retry = asyncio.Event()
         self._tried = asyncio.Event()
+        self._ups = 0  # how often it became ready
+        self._up = asyncio.Event()
 
     @property
     def standing(self) -> Standing:
@@ -120,6 +123,23 @@ class Life:
     async def tried(self) -> None:
         """Return once it has been started, or that went wrong, for the first time."""
         await self._tried.wait()
+
+    async def ready(self, *, beyond: int, within_s: float | None) -> int:
+        """Return once it is ready: anew, after *beyond* times, or still, after *within_s*.
+
+        What is returned is how often it has become ready; None waits for the first.
+        """
+        try:
+            async with asyncio.timeout(within_s):
+                while self._ups <= beyond:
+                    self._up.clear()
+                    await self._up.wait()
+        except TimeoutError:
+            pass  # nothing has happened to it: the schedule says so
+        while self._state is not ConnectorState.READY:
+            self._up.clear()
+            await self._up.wait()
+        return self._ups
 
     def retry(self) -> None:
         """Try again now: somebody renewed the credentials, or says so."""
@@ -175,6 +195,9 @@ class Life:
     async def _move(self, event: ConnectorEvent, reason: str) -> None:
         self._state = machine.step(self._state, event)
         self._reason = reason
+        if self._state is ConnectorState.READY:
+            self._ups += 1
+            self._up.set()
         extra = {"source": self._source, "state": self._state, "why": reason}
         log.info("source.state", extra=extra)
         self._tried.set()
@@ -226,6 +249,25 @@ class Life:
             log.exception("source.send_broke", extra={"source": self._source, "effect": effect.id})
             said = f"{type(error).__name__}: {error}"
             raise UnknownSendError(said) from error
+
+    async def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
+        """Yield what was missed, oldest first; trouble moves its state, and ends the listing.
+
+        Raises:
+            ConnectorNotReadyError: it is not ready, or could not go on.
+        """
+        if self._connector is None or self._state is not ConnectorState.READY:
+            raise ConnectorNotReadyError(self._not_ready())
+        listing = self._connector.backfill(since, until)
+        while True:
+            try:
+                trigger = await anext(listing)
+            except StopAsyncIteration:
+                return
+            except Exception as error:
+                self._tell(self._read(error))
+                raise ConnectorNotReadyError(str(error)) from error
+            yield trigger
 
     def _ready_to_hear(self) -> Connector:
         if self._connector is None:

@@ -43,11 +43,17 @@ _ADD_KEY: Final = DEDUPE.insert()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """What one source brought at once, in its order, and the cursor that covers it."""
+    """What one source brought at once, in its order, and the cursor that covers it.
+
+    ``listed`` says that it is a listing's: its cursor is another than that of the source's stream,
+    and ``whole`` that the listing is at its end.
+    """
 
     source: str
     triggers: Sequence[Trigger]
     cursor: str | None = None
+    listed: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

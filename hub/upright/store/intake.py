@@ -18,11 +18,11 @@ from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR
 from upright.core.trigger import Disposition, Origin, People, StoredTrigger
 from upright.core.wait import Outcome, WaitKind, Wake
 from upright.core.work import WorkState
-from upright.store import arrivals, codec, sessions, strategy, threads, waits, work
+from upright.store import arrivals, codec, sessions, sources, strategy, threads, waits, work
 from upright.store.arrivals import Arrival, Draft, Seen
 from upright.store.events import About, Stop, record, record_all
 from upright.store.sessions import Woken
-from upright.store.tables import CURSOR, DELIVERY, SESSION, TRIGGER
+from upright.store.tables import DELIVERY, SESSION, TRIGGER
 from upright.store.unit import Unit
 
 HUB_SOURCE: Final = work.HUB_SOURCE
@@ -116,7 +116,7 @@ def accept_all(u: Unit, several: Sequence[Arrival], policy: Policy) -> list[list
     arrivals.insert(u, [(one, ways[one.id]) for one in new], spill_bytes=policy.spill_bytes)
     _trace(u, new, ways)
     first = {one.id: _hand_out(u, one, ways[one.id], policy) for one in new}
-    _move_cursors(u.c, several)
+    _move_cursors(u, several)
     return [[_answer(one, first, ways) for one in each] for each in found]
 
 
@@ -197,12 +197,14 @@ def _answer(
     return Accepted(id=one.id, duplicate=True, disposition=fate.disposition, reason=fate.reason)
 
 
-def _move_cursors(c: sa.Connection, several: Sequence[Arrival]) -> None:
-    """Store the last cursor of each source, with what it covers (B1.6)."""
-    moved = {one.source: one.cursor for one in several if one.cursor is not None}
-    for source, cursor in moved.items():
-        c.execute(CURSOR.delete().where(CURSOR.c.source == source))
-        c.execute(CURSOR.insert().values(source=source, value=cursor))
+def _move_cursors(u: Unit, several: Sequence[Arrival]) -> None:
+    """Store the last cursor of each stream of a source, with what it covers (B1.6)."""
+    for source, listed, cursor in dict.fromkeys(
+        (one.source, one.listed, one.cursor) for one in several if one.cursor is not None
+    ):
+        sources.move(u.c, source, cursor, listed=listed)
+    for source in {one.source for one in several if one.whole}:
+        sources.reconciled(u, source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,10 +34,28 @@ def heard(u: Unit, name: str) -> None:
     u.c.execute(_HEARD, {"source": name, "at": u.now_ms})
 
 
-def cursor(c: sa.Connection, name: str) -> str | None:
-    """Return how far a source was read."""
-    found: str | None = c.scalar(sa.select(CURSOR.c.value).where(CURSOR.c.source == name))
+def reconciled(u: Unit, name: str) -> None:
+    """Note that a source was listed to its end."""
+    done = SOURCE.update().where(SOURCE.c.name == name)
+    u.c.execute(done.values(reconciled_at_ms=u.now_ms))
+
+
+def cursor(c: sa.Connection, name: str, *, listed: bool = False) -> str | None:
+    """Return how far a source was read: its stream, or its listing."""
+    key = _stream(name, listed=listed)
+    found: str | None = c.scalar(sa.select(CURSOR.c.value).where(CURSOR.c.source == key))
     return found
+
+
+def move(c: sa.Connection, name: str, value: str, *, listed: bool) -> None:
+    """Store how far a source was read."""
+    key = _stream(name, listed=listed)
+    c.execute(CURSOR.delete().where(CURSOR.c.source == key))
+    c.execute(CURSOR.insert().values(source=key, value=value))
+
+
+def _stream(name: str, *, listed: bool) -> str:
+    return f"{name} listed" if listed else name  # no source's name has a space
 
 
 def hub_id(u: Unit) -> str:

@@ -74,6 +74,7 @@ class Rest:
             web.get("/repos/{owner}/{name}", self._answering(self._repository)),
             web.get("/repos/{owner}/{name}/pulls", self._answering(self._pulls)),
             web.get("/repos/{owner}/{name}/pulls/{number:\\d+}", self._answering(self._pull)),
+            web.get("/repos/{owner}/{name}/issues/comments", self._answering(self._all_comments)),
             web.get(thread, self._answering(self._issue)),
             web.get(f"{thread}/comments", self._answering(self._comments)),
             web.post(f"{thread}/comments", self._answering(self._create_comment)),
@@ -216,6 +217,15 @@ class Rest:
         issue = self._thread(request)
         comments = self.story.world.comments_of(issue.repo, issue.number)
         return self._page(request, [self.story.shapes.comment(one) for one in comments])
+
+    async def _all_comments(self, request: web.Request) -> web.StreamResponse:
+        """List the comments of a repository that changed since, the longest unchanged first."""
+        repo, since = repo_of(request).lower(), request.query.get("since", "")
+        self.story.world.repository(repo)
+        there = [one for one in self.story.world.comments.values() if one.repo.lower() == repo]
+        shapes = [self.story.shapes.comment(one) for one in there]
+        changed = [one for one in shapes if one["updated_at"] >= since]
+        return self._page(request, sorted(changed, key=lambda one: str(one["updated_at"])))
 
     async def _create_comment(self, request: web.Request) -> web.StreamResponse:
         issue = self._thread(request)
