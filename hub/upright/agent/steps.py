@@ -21,7 +21,7 @@ from upright.core.turn import Action, Limits, TakeInbox, View, next_action
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import TERMINAL, WorkItem, WorkState
 from upright.engine.ports import ChatReply
-from upright.store import intake, jobs, output, sessions, strategy, waits, work
+from upright.store import intake, jobs, matching, output, sessions, strategy, waits, work
 from upright.store.events import About, Cost, charge, record
 from upright.store.sessions import Answer, Claim, Line
 from upright.store.unit import Connection, Unit
@@ -135,7 +135,7 @@ def take_inbox(u: Unit, turn: Turn) -> None:
     if is_cut:
         text = f"{prompts.CUT}\n\n{text}"
     if turn.work is not None and not turn.carded:
-        text = f"{card.render(u, work.read(u.c, turn.work))}\n\n{text}"
+        text = f"{card.render(u, work.read(u.c, turn.work), triggers)}\n\n{text}"
         turn.carded = True
     number = append(u, turn, Message(role=Role.USER, text=text))
     intake.taken(u.c, turn.claim.session, triggers, number)
@@ -162,7 +162,7 @@ def _took(u: Unit, turn: Turn, triggers: Sequence[StoredTrigger], number: int) -
         known = about_trigger(turn, trigger.id)
         record(u, "turn.took", known, {"entry": number, "kind": trigger.trigger.kind})
         if turn.work is not None and trigger.source != intake.HUB_SOURCE:
-            intake.match_external(u, turn.work, trigger)
+            matching.match_external(u, turn.work, trigger)
 
 
 def nudge(u: Unit, turn: Turn) -> None:

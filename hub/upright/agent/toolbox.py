@@ -11,7 +11,7 @@ from upright.agent.tools.base import Tool
 from upright.core.transcript import ToolSpec
 
 TOOLS: Final[Mapping[str, tuple[Tool[Any], ...]]] = {
-    "router": (*routing.TOOLS, replies.ROUTER, recall.READ),
+    "router": (*routing.TOOLS, children.RELATE, replies.ROUTER, recall.READ),
     "worker": (*commands.TOOLS, replies.WORKER, *workflow.TOOLS, *children.TOOLS, recall.READ),
 }
 

@@ -119,7 +119,26 @@ class Place:
     branch: str
 
 
-def work_card(item: WorkItem, place: Place | None, *, hint: str = "") -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What an item has to show: lists of short facts, the newest last; empty ones are left out.
+
+    ``waited_for`` is where it stopped, and how that wait ended; ``woken_by`` is what came.
+    """
+
+    woken_by: tuple[str, ...] = ()
+    waited_for: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+
+
+NOTHING_YET: Final = Progress()
+
+
+def work_card(
+    item: WorkItem, place: Place | None, progress: Progress = NOTHING_YET, *, hint: str = ""
+) -> str:
     """Render the card that a wake begins with (B11.10). *hint* says what is missing, if anything.
 
     The goal and the criteria were written by the router's model from what it read: they are
@@ -134,6 +153,9 @@ def work_card(item: WorkItem, place: Place | None, *, hint: str = "") -> str:
     }
     if item.reason:
         card["stopped_because"] = item.reason
+    if item.evidence:
+        card["evidence"] = {one.criterion: one.proof for one in item.evidence}
+    card |= {name: list(facts) for name, facts in _facts_of(progress) if facts}
     if item.code is not None:
         code = item.code
         card["code"] = {
@@ -152,3 +174,13 @@ def work_card(item: WorkItem, place: Place | None, *, hint: str = "") -> str:
     if hint:
         card["note"] = hint
     return f"<card>\n{escaped(card)}\n</card>"
+
+
+def _facts_of(progress: Progress) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return (
+        ("woken_by", progress.woken_by),
+        ("waited_for", progress.waited_for),
+        ("jobs", progress.jobs),
+        ("effects", progress.effects),
+        ("children", progress.children),
+    )

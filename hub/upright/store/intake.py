@@ -16,9 +16,8 @@ from upright.core.ids import SessionId, ThreadId, TriggerId
 from upright.core.mandate import Trust
 from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR_QUESTION, Strategy
 from upright.core.trigger import Disposition, Origin, People, StoredTrigger
-from upright.core.wait import Outcome, WaitKind, Wake
 from upright.core.work import WorkState
-from upright.store import arrivals, codec, sessions, sources, strategy, threads, waits, work
+from upright.store import arrivals, codec, matching, sessions, sources, strategy, threads, work
 from upright.store.arrivals import Arrival, Draft, Seen
 from upright.store.events import About, Stop, record, record_all
 from upright.store.sessions import Woken
@@ -235,23 +234,8 @@ def _deliver(u: Unit, stored: StoredTrigger, delivery: routing.Delivery, urge: _
     taken = {"strategy": told.strategy.value, "folded": woken.folded}
     u.c.execute(_ADD_DELIVERY, {**row, **taken})
     if told.work is not None and stored.source != HUB_SOURCE:
-        match_external(u, told.work, stored)
+        matching.match_external(u, told.work, stored)
     return woken
-
-
-def match_external(u: Unit, work_id: str, stored: StoredTrigger) -> None:
-    """Match a trigger with an item's waits for its thread or a linked one; note what came of it.
-
-    What the hub itself says is no news of the thread.
-    """
-    for thread in (stored.thread, *threads.linked(u.c, stored.thread)):
-        found = waits.settle(u.c, work_id, Wake(kind=WaitKind.EXTERNAL, ref=thread))
-        if found.outcome is Outcome.NONE:
-            continue
-        about = About(trigger_id=stored.id, work_id=work_id)
-        record(u, "wait.matched", about, {"outcome": found.outcome, "thread": thread})
-        if found.outcome is Outcome.MATCH:
-            return
 
 
 # ------------------------------------------------------------------ what the hub itself says

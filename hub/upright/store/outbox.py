@@ -141,6 +141,12 @@ def read(c: sa.Connection, outbox: str) -> Stored:
     )
 
 
+def of_work(c: sa.Connection, item: str) -> list[Stored]:
+    """Read an item's effects, oldest first."""
+    mine = sa.select(OUTBOX.c.id).where(OUTBOX.c.work_id == item).order_by(OUTBOX.c.id)
+    return [read(c, one) for one in c.scalars(mine).all()]
+
+
 # ------------------------------------------------------------------ the queue
 PATIENCE_MS: Final = 60_000
 """An effect that waits longer than this for its next try lets those behind it in its lane pass."""

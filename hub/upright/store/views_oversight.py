@@ -18,7 +18,6 @@ from upright.store.tables import (
     JOB,
     LEDGER,
     OUTBOX,
-    RELATION,
     REQUEST,
     SESSION,
     TRIGGER,
@@ -66,17 +65,6 @@ def _requests(c: sa.Connection, effects: list[str]) -> dict[str, str]:
         REQUEST.c.outbox_id.in_(effects), REQUEST.c.state == RequestState.ASKED.value
     )
     return {row.outbox_id: row.id for row in c.execute(asked)}
-
-
-def relations(c: sa.Connection, work_id: str) -> list[Plain]:
-    """List an item's relations, both ways, each with the other item's state and goal."""
-    other = sa.case((RELATION.c.work_id == work_id, RELATION.c.other_id), else_=RELATION.c.work_id)
-    chosen = (
-        sa.select(RELATION, WORK.c.id.label("item"), WORK.c.state, WORK.c.goal)
-        .join(WORK, WORK.c.id == other)
-        .where(sa.or_(RELATION.c.work_id == work_id, RELATION.c.other_id == work_id))
-    )
-    return listed(c, chosen.order_by(RELATION.c.work_id, RELATION.c.kind))
 
 
 # ------------------------------------------------------------------ figures

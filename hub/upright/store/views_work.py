@@ -14,7 +14,7 @@ from upright.core.wait import WaitState
 from upright.core.work import WorkState
 from upright.store import costs
 from upright.store.plain import Plain, columns, listed, one
-from upright.store.tables import JOB, LEDGER, OUTBOX, REQUEST, SESSION, THREAD, WAIT, WORK
+from upright.store.tables import JOB, LEDGER, OUTBOX, RELATION, REQUEST, SESSION, THREAD, WAIT, WORK
 
 MAX_LISTED: Final = 500
 
@@ -48,7 +48,9 @@ def work_list(
 
 
 def work(c: sa.Connection, work_id: str) -> Plain:
-    """Return an item whole: ``session``, ``waits``, ``jobs``, ``outbox``, ``questions``, ``costs``.
+    """Return an item whole, with ``session`` and ``costs``.
+
+    ``waits``, ``jobs``, ``outbox``, ``questions`` and ``relations`` to other items are lists.
 
     Raises:
         UnknownIdError: there is none.
@@ -59,8 +61,20 @@ def work(c: sa.Connection, work_id: str) -> Plain:
     found["jobs"] = jobs_of(c, JOB.c.work_id == work_id)
     found["outbox"] = outbox_of(c, OUTBOX.c.work_id == work_id)
     found["questions"] = _questions(c, REQUEST.c.work_id == work_id)
+    found["relations"] = relations(c, work_id)
     found["costs"] = costs.total(c, LEDGER.c.work_id == work_id)
     return found
+
+
+def relations(c: sa.Connection, work_id: str) -> list[Plain]:
+    """List an item's relations, both ways, each with the other item's state and goal."""
+    other = sa.case((RELATION.c.work_id == work_id, RELATION.c.other_id), else_=RELATION.c.work_id)
+    chosen = (
+        sa.select(RELATION, WORK.c.id.label("item"), WORK.c.state, WORK.c.goal)
+        .join(WORK, WORK.c.id == other)
+        .where(sa.or_(RELATION.c.work_id == work_id, RELATION.c.other_id == work_id))
+    )
+    return listed(c, chosen.order_by(RELATION.c.work_id, RELATION.c.kind))
 
 
 def waits_of(c: sa.Connection, *where: sa.ColumnElement[bool]) -> list[Plain]:

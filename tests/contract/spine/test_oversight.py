@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from fixtures.agents import AT_ONCE, TEST, Say, call, worker
+from fixtures.agents import AT_ONCE, TEST, Say, call, users, worker
 from fixtures.still_hub import ANN, DEVICE, StillHub, trigger
 from upright.core.mandate import Trust
 from upright.core.wait import WaitKind
 from upright.core.work import WorkItem, WorkState
+from upright.engine.ports import Lease
 from upright.store import (
     deadlines,
     devices,
@@ -248,3 +251,65 @@ async def test_a_thread_that_moved_while_the_worker_thought_is_not_slept_through
     rows = await hub.rows(WAIT, kind="external")
     assert [row["state"] for row in rows] == ["matched"]
     assert await hub.rows(DELIVERY, session_id=item.session, taken_n=None) == []
+
+
+@pytest.mark.clause("B11.10")
+async def test_a_wake_begins_with_what_was_done_and_what_woke_it(hub: StillHub) -> None:
+    agents, item = await worker(
+        hub,
+        call("plan", {"steps": [{"text": "look", "done": True}, {"text": "mend"}]}),
+        TEST,
+        call("wait", {"for": "thread", "why": "a review", "look_first": "the comments"}),
+        call("ask", {"question": "ok?"}),
+    )
+    await agents.go()
+    asked = Spawning(goal="a part", criteria=("x",), taint=Trust.MEMBER)
+    child = await hub.do(lambda u: relations.spawn(u, work.read(u.c, item.id), asked))
+    told = await hub.one(trigger("comment", by=ANN))
+    hub.clock.go_on(60)
+    claims = await hub.claim()
+    (mine,) = [one for one in claims if one.session == item.session]
+    await agents.runner()(Lease(session=mine.session, epoch=mine.epoch))
+    shown = users((await agents.loaded(item.session)).messages)[-1]
+    card = json.loads(shown.partition("<card>\n")[2].partition("\n</card>")[0])
+    (job,) = await hub.see(lambda c: jobs.of_session(c, item.session))
+    assert card["plan"] == [{"text": "look", "done": True}, {"text": "mend", "done": False}]
+    assert card["woken_by"] == [f"{told.id} comment"]
+    assert card["waited_for"] == ["external, matched: a review; look first at: the comments"]
+    assert card["jobs"] == [f"{job.id} exited 0"]
+    assert card["children"] == [f"{child.id} runnable: a part"]
+    await hub.do(lambda u: oversight.cancel(u, child.id, "ann"))
+
+
+@pytest.mark.clause("B11.4")
+async def test_what_fits_two_waits_is_shown_to_the_operator_and_blocks_nothing(
+    hub: StillHub,
+) -> None:
+    item = await hub.opened()
+    asked = waits.Asked(kind=WaitKind.EXTERNAL, ref=item.thread, why="CI")
+    await hub.do(lambda u: waits.register(u, item.id, asked))
+    await hub.asleep(item)
+    twin = {**(await hub.row(WAIT)), "id": "wt_" + "9" * 26}
+    await hub.do(lambda u: u.c.execute(WAIT.insert().values(**twin)).rowcount)
+    told = await hub.one(trigger("comment", by=ANN))
+    request = await hub.row(REQUEST)
+    assert (told.id in request["prompt"], request["work_id"]) == (True, item.id)
+    assert {row["state"] for row in await hub.rows(WAIT)} == {"open"}
+    assert await inbox(hub, item.session) == ["comment"]
+    assert (await hub.row(SESSION, id=item.session))["ready_at_ms"] is not None
+
+
+@pytest.mark.clause("B11.7")
+@pytest.mark.parametrize("jump_s", [-24 * 3600, 24 * 3600])
+async def test_a_clock_that_jumps_a_day_fires_a_timer_once(hub: StillHub, jump_s: int) -> None:
+    item = await hub.opened()
+    nap = waits.Asked(kind=WaitKind.TIMER, ref="", why="a nap", deadline_s=3600)
+    await hub.do(lambda u: waits.register(u, item.id, nap))
+    await hub.asleep(item)
+    hub.clock.go_on(jump_s)
+    fired = list(await hub.do(deadlines.fire_due))
+    hub.clock.go_on(3600 - min(jump_s, 0))
+    fired += await hub.do(deadlines.fire_due)
+    hub.clock.go_on(-jump_s)
+    fired += await hub.do(deadlines.fire_due)
+    assert fired == [item.session]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import sqlalchemy as sa
 
 from fixtures.still_hub import ANN, StillHub, trigger
 from upright.core.work import WorkItem
@@ -108,3 +111,31 @@ async def test_a_clock_that_goes_back_leaves_nobody_in_the_queue_for_a_day(hub: 
 def _late(u: Unit, item: WorkItem) -> None:
     mine = SESSION.update().where(SESSION.c.id == item.session)
     u.c.execute(mine.values(ready_at_ms=u.now_ms))
+
+
+@pytest.mark.clause("B11.8")
+async def test_a_look_reads_by_the_indexes_of_what_lives(hub: StillHub) -> None:
+    """What has ended, and what sleeps with nothing to read, is not looked at."""
+
+    def plan(c: sa.Connection) -> str:
+        said = list[tuple[str, Any]]()
+
+        def hear(_c: object, _cursor: object, statement: str, given: object, *_: object) -> None:
+            said.append((statement, given))
+
+        sa.event.listen(c, "before_cursor_execute", hear)
+        alarm.peek(c, "")
+        sa.event.remove(c, "before_cursor_execute", hear)
+        return "\n".join(
+            row[3]
+            for statement, given in said
+            for row in c.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given)
+        )
+
+    if await hub.see(lambda c: c.dialect.name) != "sqlite":
+        return
+    read = await hub.see(plan)
+    assert "ix_work_live" in read
+    assert "ix_delivery_inbox" in read
+    assert "SCAN work\n" not in read
+    assert "SCAN session" not in read

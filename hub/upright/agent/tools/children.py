@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass as arguments
@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass as arguments
 from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
 from upright.store import relations, work
 from upright.store.errors import NotNowError, UnknownIdError
-from upright.store.relations import Spawning
+from upright.store.relations import RelationKind, Spawning
 
 
 @arguments(config=STRICT)
@@ -54,6 +54,31 @@ def _yield(here: Here, asked: YieldArguments) -> Outcome:
     return Done(body={"waiting": True, "for": child.id, "wait": wait}, ends_turn=True)
 
 
+# ------------------------------------------------------------------ the router
+@arguments(config=STRICT)
+class RelateArguments:
+    """Two work items, and what one is to the other."""
+
+    work: str
+    kind: Literal["follows", "duplicates", "blocks"]
+    other: str
+
+
+def _relate(here: Here, asked: RelateArguments) -> Outcome:
+    try:
+        relations.relate(here.u, asked.work, RelationKind(asked.kind), asked.other)
+    except (UnknownIdError, NotNowError) as error:
+        raise refused("{}", error) from error
+    known = relations.of(here.u.c, asked.work)
+    return Done(body={"work": asked.work, "relations": len(known)})
+
+
+RELATE: Final = Tool(
+    name="relate",
+    description="Note that a work item follows, duplicates or blocks another one.",
+    arguments=RelateArguments,
+    run=_relate,
+)
 TOOLS: Final = (
     Tool(
         name="spawn_child",

@@ -21,11 +21,14 @@ class SpawnArguments:
     goal: str = Field(min_length=1, max_length=2000)
     criteria: list[str] = Field(min_length=1, max_length=20)
     why: str = Field(default="", max_length=500)
+    acceptance: bool = Field(default=False, description="a person must accept the result")
 
 
 def _spawn(here: Here, asked: SpawnArguments) -> Outcome:
     stored = _own_trigger(here, asked.trigger)
-    mandate = Mandate(given_by=stored.trigger.actor.id, trust=stored.trust)
+    mandate = Mandate(
+        given_by=stored.trigger.actor.id, trust=stored.trust, acceptance=asked.acceptance
+    )
     opening = work.Opening(
         trigger=stored,
         goal=asked.goal,
