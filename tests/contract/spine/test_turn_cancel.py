@@ -212,8 +212,9 @@ async def test_two_interrupts_are_one_cut_and_both_are_told(hub: StillHub) -> No
     agents, item = await worker(hub, WAIT_CI)
 
     async def come() -> None:
-        await interrupt(hub, agents, item.session, "Stop!")
+        await hub.do(lambda u: people.say(u, item.session, "Stop!", OPERATOR_INTERRUPT))
         await interrupt(hub, agents, item.session, "And look at main.")
+        agents.signals.notify(item.session)
 
     agents.chat.meanwhile[0] = thinks_for_ever([], come)
     await agents.go()

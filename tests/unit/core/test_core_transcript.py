@@ -13,6 +13,7 @@ from upright.core.transcript import (
     Role,
     ToolCall,
     ToolSpec,
+    before_open_calls,
     check,
     decode,
     encode,
@@ -141,3 +142,13 @@ def test_an_answer_out_of_turn_or_a_call_made_twice_is_refused(
     with pytest.raises(TranscriptError) as refused:
         check(said)
     assert refused.value.data["problem"] == problem
+
+
+@pytest.mark.clause("B9.5")
+def test_what_stands_before_open_calls_is_a_prompt_of_its_own() -> None:
+    user = Message(role=Role.USER, text="what came")
+    settled = (user, asks("a"), answers("a"))
+    assert before_open_calls(settled) == settled
+    under_way = (*settled, asks("b", "c"), answers("c"))
+    assert before_open_calls(under_way) == settled
+    assert unanswered(before_open_calls(under_way)) == ()

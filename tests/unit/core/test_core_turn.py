@@ -12,7 +12,9 @@ from upright.core.transcript import Message, Role, ToolCall, unanswered
 from upright.core.turn import (
     Action,
     AwaitJobs,
+    AwaitSide,
     CallModel,
+    CutShort,
     Ending,
     Limits,
     Nudge,
@@ -294,3 +296,31 @@ def test_a_turn_nudges_no_more_often_than_it_may(seen: View) -> None:
     if next_action(seen, LIMITS) == Nudge():
         assert seen.nudges < LIMITS.max_nudges
         assert not seen.settled
+
+
+# ------------------------------------------------------------------ what comes meanwhile (B9)
+@pytest.mark.clause("B9.3")
+@pytest.mark.parametrize("started", [{}, {"c1": True}, {"c1": True, "c2": True}])
+def test_what_is_urgent_cuts_every_open_call_short(started: dict[str, bool]) -> None:
+    seen = replace(BOTH_OPEN, started=started, urgent=True, inbox=1)
+    assert next_action(seen, LIMITS) == CutShort((C1, C2))
+
+
+@pytest.mark.clause("B9.3")
+def test_what_is_urgent_at_a_safe_point_is_taken_like_the_rest() -> None:
+    assert next_action(replace(ANSWERED, urgent=True, inbox=2), LIMITS) == TakeInbox()
+
+
+@pytest.mark.clause("B9.5")
+def test_an_aside_is_taken_when_the_model_is_asked_anyway_and_is_no_reason_to_ask_it() -> None:
+    assert next_action(replace(ANSWERED, asides=2), LIMITS) == TakeInbox()
+    at_rest = replace(SPOKEN, asides=2, settled=True)
+    assert next_action(at_rest, LIMITS) == Rest(Ending.REST)
+
+
+@pytest.mark.clause("B9.5")
+def test_a_turn_does_not_rest_while_a_side_step_answers() -> None:
+    at_rest = replace(SPOKEN, beside=1, settled=True)
+    assert next_action(at_rest, LIMITS) == AwaitSide()
+    assert next_action(replace(at_rest, inbox=1), LIMITS) == TakeInbox()
+    assert next_action(replace(ANSWERED, beside=1), LIMITS) == CallModel()
