@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import pwd
+import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
 
 from upright_execd import git
 from upright_execd.workspace import Workspace, is_in_place
 from upright_wire import frames
+
+FILES: Final = (sys.executable, "-I", "-S", str(Path(__file__).with_name("files") / "run.py"))
+"""How the hub runs the program for files here: by argv, as any other command."""
 
 
 def announced(

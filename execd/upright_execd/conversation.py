@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from upright_execd.announce import FILES
 from upright_execd.clock import Clock
 from upright_execd.lanes import Lane, Lanes
 from upright_execd.ports import Commands
@@ -199,7 +200,7 @@ class Conversation:
         if self._must_announce:
             self._must_announce = False
             workspaces = _fitting(await self._commands.workspaces())
-            return self._session.send(Workspaces(workspaces=workspaces))
+            return self._session.send(Workspaces(workspaces=workspaces, files=FILES))
         item = await self._lanes.next()
         if item is None:
             return None

@@ -334,10 +334,14 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspaces:
-    """Device: all workspaces that are announced; replaces what was said before."""
+    """Device: all workspaces that are announced; replaces what was said before.
+
+    ``files`` is the argv prefix of the device's program that reads and writes files.
+    """
 
     TYPE: ClassVar[str] = "workspaces"
     workspaces: tuple[Workspace, ...]
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
