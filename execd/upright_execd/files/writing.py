@@ -80,8 +80,11 @@ def apply_patch(root: int, patch: bytes) -> dict[str, Any]:
     Raises:
         FilesError: it doesn't fit; git's reasons are in the sentence.
     """
-    words = ("apply", "--recount", "--whitespace=nowarn")
-    done = git.run(root, (*words, "--numstat", "--apply", "-"), stdin=patch)
+    words = ("apply", "--whitespace=nowarn", "--numstat", "--apply")
+    done = git.run(root, (*words, "-"), stdin=patch)
+    if done.returncode != 0:  # people and models miscount the lines of a hunk
+        again = git.run(root, (*words, "--recount", "-"), stdin=patch)
+        done = again if again.returncode == 0 else done
     if done.returncode != 0:
         sentence = f"The patch was not applied. {git.said(done)}"
         raise FilesError(sentence)

@@ -9,7 +9,7 @@ from upright.core.context import Place, Progress, work_card
 from upright.core.trigger import StoredTrigger
 from upright.core.wait import WaitState
 from upright.core.work import WorkItem
-from upright.store import devices, jobs, outbox, relations, waits, work
+from upright.store import jobs, outbox, placing, relations, waits, work
 from upright.store.unit import Unit
 
 SHOWN: Final = 10
@@ -18,12 +18,12 @@ SHOWN: Final = 10
 
 def render(u: Unit, item: WorkItem, woken_by: Sequence[StoredTrigger]) -> str:
     """Render the card of an item; without a device it says so."""
-    binding = devices.place_of(u.c, item.code.urls) if item.code else None
+    binding = placing.find(u.c, item)
     made = _progress(u, item, woken_by)
-    if binding is None:
+    if isinstance(binding, placing.Absent):
         hint = "no device has this repository yet; run will say so"
         return work_card(item, None, made, hint=hint)
-    return work_card(item, _place(item, binding), made)
+    return work_card(item, place(item, binding), made)
 
 
 def _progress(u: Unit, item: WorkItem, woken_by: Sequence[StoredTrigger]) -> Progress:
@@ -49,7 +49,7 @@ def _last(facts: list[str]) -> tuple[str, ...]:
     return tuple(facts[-SHOWN:])
 
 
-def _place(item: WorkItem, binding: devices.Binding) -> Place:
+def place(item: WorkItem, binding: placing.Binding) -> Place:
     """Propose a worktree beside the workspace, named after the item, and the branch to push.
 
     Only a pull request's own branch is pushed to; for anything else (a red default branch, a

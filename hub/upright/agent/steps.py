@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from upright.agent import card, prompts, toolbox
 from upright.agent.state import Turn
+from upright.agent.tools import files
 from upright.agent.tools.base import After, Done, Here, Started, ToolRefusedError, refusal
 from upright.agent.tools.commands import VOLATILE
 from upright.core.context import batch
@@ -256,9 +257,10 @@ def unfinished(c: Connection, ids: Sequence[JobId]) -> list[JobId]:
 
 def answer_jobs(u: Unit, turn: Turn, calls: Sequence[str]) -> None:
     """Answer open calls: with the end of their jobs, or an honest placeholder (B8.3)."""
+    names = {call.id: call.name for call in unanswered(turn.messages)}
     for call_id in calls:
         job = jobs.read(u.c, turn.jobs[call_id])
-        said = output.result(u.c, job)
+        said = files.answer(u.c, job, names.get(call_id, "")) or output.result(u.c, job)
         if job.over and job.reported:  # it ended in the background: its trigger is in the inbox
             said = {"job": job.id, "outcome": "ended", "note": "a trigger job.finished tells how"}
         elif job.over:

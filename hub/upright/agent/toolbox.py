@@ -6,13 +6,20 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from upright.agent.tools import children, commands, recall, replies, routing, workflow
+from upright.agent.tools import children, commands, files, recall, replies, routing, workflow
 from upright.agent.tools.base import Tool
 from upright.core.transcript import ToolSpec
 
 TOOLS: Final[Mapping[str, tuple[Tool[Any], ...]]] = {
     "router": (*routing.TOOLS, children.RELATE, replies.ROUTER, recall.READ),
-    "worker": (*commands.TOOLS, replies.WORKER, *workflow.TOOLS, *children.TOOLS, recall.READ),
+    "worker": (
+        *commands.TOOLS,
+        *files.TOOLS,
+        replies.WORKER,
+        *workflow.TOOLS,
+        *children.TOOLS,
+        recall.READ,
+    ),
 }
 
 

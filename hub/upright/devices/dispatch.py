@@ -23,13 +23,13 @@ from upright.engine.hints import Hint
 from upright.engine.signals import Signals
 from upright.engine.units import Units
 from upright.store import command_queue as store_queue
-from upright.store import devices, jobs, output, watches
+from upright.store import jobs, output, placing, watches
 from upright.store.command_queue import Due, Foreign
-from upright.store.devices import Root
+from upright.store.placing import Root
 from upright.store.unit import Unit
 from upright_wire.command import Ending, Outcome, Refusal, Started, Stream
 from upright_wire.errors import IllegalMoveError
-from upright_wire.frames import Held, Refused, StateReport, Workspace
+from upright_wire.frames import Held, Refused, StateReport, Workspaces
 from upright_wire.plain import from_plain
 from upright_wire.spec import Spec
 
@@ -242,13 +242,15 @@ class LinkEnd:
             self._woken([session])
             self._more()
 
-    async def on_workspaces(self, workspaces: tuple[Workspace, ...]) -> None:
+    async def on_workspaces(self, said: Workspaces) -> None:
         """Replace the device's announced workspaces; what waited for one goes on."""
         roots = [
             Root(path=one.path, remotes=one.remotes, label=", ".join(one.labels))
-            for one in workspaces
+            for one in said.workspaces
         ]
-        self._woken(await self._units.write(lambda u: devices.announce(u, self._device, roots)))
+        self._woken(
+            await self._units.write(lambda u: placing.announce(u, self._device, roots, said.files))
+        )
 
     def _mine(self, u: Unit, command_id: str) -> Job | None:
         """Return the job if it is this device's: an event for another's is dropped, and said."""

@@ -303,7 +303,7 @@ class DeviceLink:
                 self._feeds.acked(message.command_id, message.stream, message.offset)
                 self._wake.set()
             case Workspaces():
-                await inbound.on_workspaces(message.workspaces)
+                await inbound.on_workspaces(message)
             case StateReport() | Refused() | FinalReport():
                 await self._on_report(inbound, message)
             case Problem():

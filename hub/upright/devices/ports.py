@@ -9,7 +9,7 @@ from typing import Protocol
 
 from upright.core.request import RequestState
 from upright_wire.command import Outcome, Stream
-from upright_wire.frames import Facts, Held, Refused, StateReport, Workspace
+from upright_wire.frames import Facts, Held, Refused, StateReport, Workspaces
 from upright_wire.spec import Spec
 
 
@@ -184,6 +184,6 @@ class Inbound(Protocol):
         """Store the end; the device may forget the command after this returns."""
         ...
 
-    async def on_workspaces(self, workspaces: tuple[Workspace, ...]) -> None:
-        """Replace the device's announced workspaces."""
+    async def on_workspaces(self, said: Workspaces) -> None:
+        """Replace the device's announced workspaces, and how its files are read and written."""
         ...

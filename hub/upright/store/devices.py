@@ -1,21 +1,17 @@
-"""Devices as rows: pairing requests, pinned keys, and the workspaces that bind repositories."""
+"""Devices as rows: pairing requests, and pinned keys (their workspaces: ``placing``)."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import sqlalchemy as sa
 
-from upright.api import Channel
 from upright.core import request as machine
 from upright.core.ids import DeviceId, SessionId
-from upright.core.repository import same
 from upright.core.request import RequestKind, RequestState
-from upright.core.wait import WaitKind, Wake
-from upright.store import codec, device_requests, intake, jobs, requests, waits, work
+from upright.store import codec, device_requests, jobs
 from upright.store.events import About, record
 from upright.store.tables import DEVICE, REQUEST, WORKSPACE
 from upright.store.unit import Unit
@@ -37,15 +33,6 @@ class Device:
     state: str
     caps: tuple[str, ...]
     owner: str = OPERATOR
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Root:
-    """A workspace as a device announced it."""
-
-    path: str
-    remotes: tuple[str, ...]
-    label: str = ""
 
 
 # ------------------------------------------------------------------ paired devices
@@ -178,70 +165,3 @@ def settle_pairing(u: Unit, row: PairingRow, event: machine.RequestEvent, by: st
         REQUEST.update().where(REQUEST.c.id == row.id).values(state=state.value, answered_by=by)
     )
     record(u, f"pairing.{state.value}", About(), {"request": row.id, "by": by})
-
-
-# ------------------------------------------------------------------ workspaces
-def announce(u: Unit, device: str, roots: Sequence[Root]) -> list[SessionId]:
-    """Replace a device's workspaces; wake what waited for one of their repositories."""
-    u.c.execute(WORKSPACE.delete().where(WORKSPACE.c.device_id == device))
-    for root in {root.path: root for root in roots}.values():  # the last word on a path counts
-        u.c.execute(
-            WORKSPACE.insert().values(
-                device_id=device,
-                path=root.path,
-                remotes_json=codec.STRINGS.dump(root.remotes),
-                label=root.label,
-            )
-        )
-    woken = []
-    for item_id in waits.works_waiting(u.c, WaitKind.SYSTEM, NO_DEVICE):
-        item = work.read(u.c, item_id)
-        if item.code is None or place_of(u.c, item.code.urls) is None:
-            continue
-        met = waits.settle(u.c, item.id, Wake(kind=WaitKind.SYSTEM, ref=NO_DEVICE)).wait
-        if met is not None:  # the question is what the wait is for; others stay open
-            requests.withdraw(u.c, work=item.id, prompt=met.why)
-        notice = intake.Notice(
-            kind="device.ready",
-            channel=Channel.DEVICE,
-            title="a device has the repository now",
-            text="",
-            dedupe=(f"device:{device}:{item.id}:{item.generation}",),
-            facts=(("device", device),),
-        )
-        intake.notify(u, item.session, item.thread, notice)
-        woken.append(item.session)
-    return woken
-
-
-NO_DEVICE = "repository"
-"""What an item waits for when no device has its repository."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
-    """Where a repository is: a device, its name, and the workspace's path there."""
-
-    device: DeviceId
-    name: str
-    path: str
-    caps: tuple[str, ...]
-
-
-def place_of(c: sa.Connection, urls: Sequence[str]) -> Binding | None:
-    """Find the workspace of a repository; the device that was seen last, then the first path."""
-    rows = c.execute(
-        sa.select(WORKSPACE, DEVICE.c.name, DEVICE.c.caps_json)
-        .join(DEVICE, DEVICE.c.id == WORKSPACE.c.device_id)
-        .where(DEVICE.c.state == ACTIVE)
-        .order_by(sa.func.coalesce(DEVICE.c.seen_at_ms, 0).desc(), WORKSPACE.c.path)
-    )
-    for row in rows:
-        if same(urls, json.loads(row.remotes_json)):
-            return Binding(
-                device=DeviceId(row.device_id),
-                name=row.name,
-                path=row.path,
-                caps=codec.STRINGS.load(row.caps_json),
-            )
-    return None

@@ -123,25 +123,25 @@ async def test_a_device_that_offers_more_is_one_question_and_keeps_the_old_set(
     hub: StillHub, item: WorkItem
 ) -> None:
     for _ in range(3):
-        await links(hub, "stdin", 'x"\n\x1b[2J')
+        await links(hub, "pty", 'x"\n\x1b[2J')
     asked = await hub.row(REQUEST)
     assert (asked["kind"], asked["state"]) == ("device", "asked")
     assert "\x1b" not in asked["prompt"]
     known = await hub.see(lambda c: devices.read(c, BOX))
     assert known is not None
-    assert "stdin" not in known.caps
+    assert "pty" not in known.caps
     await decide(hub, approve=True)
     known = await hub.see(lambda c: devices.read(c, BOX))
     assert known is not None
-    assert "stdin" in known.caps
+    assert "pty" in known.caps
 
 
 async def test_an_approval_of_other_capabilities_than_the_device_now_offers_fails(
     hub: StillHub, item: WorkItem
 ) -> None:
-    await links(hub, "stdin")
+    await links(hub, "pty")
     shown = await hub.row(REQUEST)
-    await links(hub, "stdin", "admin")
+    await links(hub, "pty", "admin")
     fresh = await hub.row(REQUEST, state="asked")
     assert fresh["id"] != shown["id"]
     with pytest.raises((IllegalMoveError, NotNowError)):

@@ -15,11 +15,11 @@ from upright.core.wait import WaitKind
 from upright.core.work import WorkItem, WorkState
 from upright.devices.link import DeviceLink
 from upright.devices.ports import Order
-from upright.store import devices, intake, jobs, waits, work
+from upright.store import devices, intake, jobs, placing, waits, work
 from upright.store.tables import JOB, OUTPUT, SESSION
 from upright.store.unit import Unit
 from upright_wire.command import Ending, Outcome, Refusal, Started, State, Stream
-from upright_wire.frames import Refused, StateReport, Workspace
+from upright_wire.frames import Refused, StateReport, Workspace, Workspaces
 
 GREEN = Outcome(ending=Ending.EXITED, started=Started.YES, number=0)
 
@@ -260,11 +260,11 @@ async def test_announced_workspaces_replace_the_old_and_wake_what_waited_for_one
     rig: Rig, item: WorkItem
 ) -> None:
     end = unlinked(rig)
-    await end.on_workspaces(())
-    assert await rig.hub.see(lambda c: devices.place_of(c, ["https://x/acme/app"])) is None
+    await end.on_workspaces(Workspaces(workspaces=()))
+    assert isinstance(await rig.hub.see(lambda c: placing.find(c, item)), placing.Absent)
 
     def wait(u: Unit) -> None:
-        asked = waits.Asked(kind=WaitKind.SYSTEM, ref=devices.NO_DEVICE, why="a device")
+        asked = waits.Asked(kind=WaitKind.SYSTEM, ref=placing.NO_DEVICE, why="a device")
         waits.register(u, item.id, asked)
         u.c.execute(SESSION.update().where(SESSION.c.id == item.session).values(ready_at_ms=None))
         work.rest(u, work.woken(u, work.read(u.c, item.id)))
@@ -272,11 +272,10 @@ async def test_announced_workspaces_replace_the_old_and_wake_what_waited_for_one
     await rig.hub.do(wait)
     assert (await rig.hub.item(item)).state is WorkState.WAITING_SYSTEM
     root = Workspace(path="/src/app", remotes=("git@git.example.org:acme/app.git",), labels=("a",))
-    await end.on_workspaces((root, root))
+    await end.on_workspaces(Workspaces(workspaces=(root, root)))
     assert rig.hub.hinted == [item.session]
-    assert item.code is not None
-    place = await rig.hub.see(lambda c: devices.place_of(c, item.code.urls if item.code else ()))
-    assert place is not None
+    place = await rig.hub.see(lambda c: placing.find(c, item))
+    assert isinstance(place, placing.Binding)
     assert (place.device, place.path) == (BOX, "/src/app")
 
 

@@ -146,7 +146,8 @@ MESSAGES: Final[dict[str, Message]] = {
     "workspaces": Workspaces(
         workspaces=(
             Workspace(path="/srv/a", remotes=("git@example.org:a.git",), labels=("x",), owner="a"),
-        )
+        ),
+        files=("/usr/bin/python3", "run.py"),
     ),
     "ping": Ping(number=1),
     "pong": Pong(number=1),

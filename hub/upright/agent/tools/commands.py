@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import PurePosixPath
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass as arguments
 
+from upright.agent.tools import where
 from upright.agent.tools.base import STRICT, Done, Here, Outcome, Started, Tool, refused
-from upright.api import EffectClass
+from upright.core.ids import DeviceId
 from upright.core.job import Job
-from upright.core.mandate import Decision
 from upright.core.retention import pruned_on
-from upright.core.wait import WaitKind
 from upright.core.watch import MAX_PATTERN, MIN_EVERY_S
 from upright.core.work import WorkItem
-from upright.store import devices, jobs, output, requests, waits, watches
-from upright.store.devices import Binding
+from upright.store import jobs, output, watches
 from upright.store.errors import NotNowError, UnknownIdError
 from upright_wire import spec as wire
 from upright_wire.errors import WireError
 from upright_wire.plain import to_plain
-from upright_wire.spec import Confinement, Spec, Stdin
+from upright_wire.spec import Spec, Stdin
 
 DEFAULT_TIMEOUT_S: Final = 30 * 60
 VOLATILE: Final = frozenset({"job", "seconds"})
-_PROFILE: Final = {
-    Decision.ALLOW: Confinement.NONE,
-    Decision.ALLOW_CONFINED: Confinement.WORKSPACE,
-    Decision.ALLOW_ISOLATED: Confinement.WORKSPACE_NO_NETWORK,
-}
 
 
 @arguments(config=STRICT)
@@ -48,12 +41,39 @@ class RunArguments:
 
 def _run(here: Here, asked: RunArguments) -> Outcome:
     item = here.own_item()
-    decision = _decision(here, item)
-    place = devices.place_of(here.u.c, item.code.urls if item.code else ())
-    if place is None:
-        return _no_device(here, item)
-    spec = _spec(asked, place, _PROFILE[decision])
-    digest = wire.digest(spec)
+    said = where.decision(here, item)
+    place = where.place(here, item)
+    if isinstance(place, Done):
+        return place
+    stdin = asked.stdin.encode()
+    given = Stdin(bytes=len(stdin), sha256=hashlib.sha256(stdin).hexdigest()) if stdin else None
+    try:
+        spec = Spec(
+            argv=tuple(asked.argv),
+            cwd=where.folder(item, place, asked.cwd),
+            stdin=given,
+            timeout_ms=asked.timeout_s * 1000,
+            confinement=where.profile(said, place),
+        )
+    except WireError as error:
+        raise refused("the command can't be sent: {}", error) from error
+    order = Ordered(spec=spec, stdin=stdin, device=place.device, background=asked.background)
+    return queue(here, item, order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """A command that is ready to be queued."""
+
+    spec: Spec
+    stdin: bytes
+    device: DeviceId
+    background: bool = False
+
+
+def queue(here: Here, item: WorkItem, ordered: Ordered) -> Outcome:
+    """Queue a command for its device; a twin that runs already is named instead (B10.3)."""
+    digest = wire.digest(ordered.spec)
     twin = jobs.running_twin(here.u.c, here.lease.session, digest)
     if twin is not None:
         said = output.result(here.u.c, twin)
@@ -64,55 +84,17 @@ def _run(here: Here, asked: RunArguments) -> Outcome:
             session=here.lease.session,
             work=item.id,
             call_id=here.call.id,
-            device=place.device,
-            spec_json=json.dumps(to_plain(spec)),
+            device=ordered.device,
+            spec_json=json.dumps(to_plain(ordered.spec)),
             digest=digest,
-            stdin=asked.stdin.encode(),
+            stdin=ordered.stdin,
             epoch=here.lease.epoch,
-            background=asked.background,
+            background=ordered.background,
             turn=here.turn,
         ),
     )
-    here.after.devices.add(place.device)
+    here.after.devices.add(ordered.device)
     return Started(job=job)
-
-
-def _decision(here: Here, item: WorkItem) -> Decision:
-    """Decide on work; code that a stranger pushed is never run unconfined (B14.6)."""
-    decision = here.decide(EffectClass.WORK)
-    if decision in {Decision.ASK, Decision.DENY}:
-        raise refused("this item's mandate doesn't let you run commands; ask a person")
-    if item.code is not None and item.code.fork:
-        return Decision.ALLOW_ISOLATED
-    return decision
-
-
-def _spec(asked: RunArguments, place: Binding, confinement: Confinement) -> Spec:
-    stdin = asked.stdin.encode()
-    given = Stdin(bytes=len(stdin), sha256=hashlib.sha256(stdin).hexdigest()) if stdin else None
-    cwd = asked.cwd if asked.cwd.startswith("/") else str(PurePosixPath(place.path, asked.cwd))
-    try:
-        return Spec(
-            argv=tuple(asked.argv),
-            cwd=cwd,
-            stdin=given,
-            timeout_ms=asked.timeout_s * 1000,
-            confinement=confinement,
-        )
-    except WireError as error:
-        raise refused("the command can't be sent: {}", error) from error
-
-
-def _no_device(here: Here, item: WorkItem) -> Done:
-    """Wait for a device, and tell a person the one command that brings it (E10.4)."""
-    name = item.code.repository if item.code else "this item's repository"
-    remedy = "execd workspace add PATH"
-    prompt = f"No device has {name}. On the machine with a clone of it, run: {remedy}"
-    requests.ask(here.u, requests.Asking(prompt=prompt, work=item.id, session=here.lease.session))
-    asked = waits.Asked(kind=WaitKind.SYSTEM, ref=devices.NO_DEVICE, why=prompt)
-    waits.register(here.u, item.id, asked)
-    here.after.timers = True
-    return Done(body={"error": "no_device", "note": prompt, "waiting": True}, ends_turn=True)
 
 
 # ------------------------------------------------------------------ stop and look
