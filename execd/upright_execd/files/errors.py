@@ -8,7 +8,7 @@ from typing import ClassVar
 class FilesError(Exception):
     """This can't be done."""
 
-    code: ClassVar[str] = "refused"
+    word: ClassVar[str] = "refused"
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
@@ -18,22 +18,22 @@ class FilesError(Exception):
 class NotHereError(FilesError):
     """There is no such file or folder."""
 
-    code = "not_found"
+    word = "not_found"
 
 
 class OutsideError(FilesError):
     """The path leads out of the folder, or through a link."""
 
-    code = "outside"
+    word = "outside"
 
 
 class ChangedError(FilesError):
     """The file is not the one that was read."""
 
-    code = "changed"
+    word = "changed"
 
 
 class LockedError(FilesError):
     """The worktree is another item's."""
 
-    code = "locked"
+    word = "locked"

@@ -82,7 +82,7 @@ def main(words: list[str]) -> int:
         said = answer(workspace, operation, json.loads(request), sys.stdin.buffer.read())
         code = DONE
     except FilesError as error:
-        said = {"error": error.sentence, "code": error.code}
+        said = {"error": error.sentence, "code": error.word}
     except OSError as error:
         said = {"error": f"{error.strerror}.", "code": "system"}
     except (LookupError, TypeError, ValueError) as error:

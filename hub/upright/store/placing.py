@@ -18,7 +18,7 @@ from upright.core.ids import DeviceId, SessionId
 from upright.core.repository import same
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import WorkItem
-from upright.store import codec, devices, intake, requests, waits, work
+from upright.store import codec, devices, intake, relations, requests, waits, work
 from upright.store.devices import ACTIVE, OPERATOR
 from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.events import About, record
@@ -67,7 +67,12 @@ class Absent:
 
 # ------------------------------------------------------------------ whose
 def principal(c: sa.Connection, item: WorkItem) -> str:
-    """Return for whom an item is done: the member who asked for it, else whoever runs the hub."""
+    """Return for whom an item is done: the member who asked for it, else whoever runs the hub.
+
+    A child is for whom its parent is.
+    """
+    while (above := relations.parent(c, item.id)) is not None:
+        item = above
     asked = sa.select(TRIGGER.c.actor_kind, TRIGGER.c.actor_id, TRIGGER.c.person)
     row = c.execute(asked.where(TRIGGER.c.id == item.trigger)).one_or_none()
     if row is None or row.actor_kind != ActorKind.MEMBER.value:

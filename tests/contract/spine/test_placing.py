@@ -13,7 +13,7 @@ from upright.store import devices, placing
 from upright.store.devices import Device
 from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.placing import Absent, Binding, Root
-from upright.store.tables import JOB, PLACEMENT, REQUEST
+from upright.store.tables import JOB, PLACEMENT, RELATION, REQUEST
 from upright.store.unit import Unit
 
 OTHER = DeviceId("dv_" + "o" * 26)
@@ -51,6 +51,16 @@ async def test_an_item_is_the_members_who_asked_for_it_or_the_operators(
     item = await hub.opened(trigger(by=by))
     await hub.asleep(item)
     assert await hub.see(lambda c: placing.principal(c, item)) == whose
+
+
+async def test_a_child_is_for_whom_its_parent_is(hub: StillHub) -> None:
+    parent = await hub.opened(trigger(by=ANN))
+    await hub.asleep(parent)
+    other = await hub.opened(trigger(by=CI, thread="pr:8"))
+    await hub.asleep(other)
+    row = {"work_id": other.id, "kind": "child_of", "other_id": parent.id}
+    await hub.do(lambda u: u.c.execute(RELATION.insert(), row))
+    assert await hub.see(lambda c: placing.principal(c, other)) == "ann"
 
 
 async def test_a_device_runs_its_owners_items_and_nobody_elses(hub: StillHub) -> None:

@@ -21,7 +21,7 @@ from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
 from upright.agent.tools.commands import Ordered, queue
 from upright.core.job import Job
 from upright.core.work import WorkItem
-from upright.store import jobs, output, work
+from upright.store import output, work
 from upright.store.unit import Connection
 from upright_wire.command import Ending
 from upright_wire.errors import WireError
@@ -168,7 +168,7 @@ def answer(c: Connection, job: Job, tool: str) -> dict[str, Any] | None:
         return None
     if not isinstance(said, dict):
         return None
-    trust = jobs.output_trust(work.read(c, job.work))
+    trust = output.trust(work.read(c, job.work))
     return {"job": job.id, "material": "file", "trust": trust.label, **said}
 
 
