@@ -137,22 +137,35 @@ def _has_fact(trigger: Trigger, name: str, glob: str) -> bool:
 
 
 def matches(rule: Rule, source: str, trigger: Trigger, origin: Origin) -> bool:
-    """Say whether every given field of *rule* matches."""
-    code = trigger.context.code
-    said = f"{trigger.content.title}\n{trigger.content.text}".lower()
-    return all(
-        (
-            _one_of(rule.sources, source),
-            _any_glob(rule.kinds, trigger.kind),
-            _any_glob(rule.scopes, code.repository if code else ""),
-            _one_of(rule.actor_kinds, origin.actor.kind),
-            _one_of(rule.actors, origin.actor.id),
-            _one_of(rule.addresses, trigger.context.address),
-            rule.listed_bots is None or rule.listed_bots == origin.listed,
-            all(_has_fact(trigger, name, glob) for name, glob in rule.facts),
-            rule.text.lower() in said,
-        )
+    """Say whether every given field of *rule* matches; what costs most is looked at last."""
+    return (
+        _one_of(rule.sources, source)
+        and _by(rule, origin)
+        and _of(rule, trigger)
+        and all(_has_fact(trigger, name, glob) for name, glob in rule.facts)
+        and (not rule.text or _says(trigger, rule.text))
     )
+
+
+def _by(rule: Rule, origin: Origin) -> bool:
+    return (
+        _one_of(rule.actor_kinds, origin.actor.kind)
+        and _one_of(rule.actors, origin.actor.id)
+        and (rule.listed_bots is None or rule.listed_bots == origin.listed)
+    )
+
+
+def _of(rule: Rule, trigger: Trigger) -> bool:
+    code = trigger.context.code
+    return (
+        _one_of(rule.addresses, trigger.context.address)
+        and _any_glob(rule.kinds, trigger.kind)
+        and _any_glob(rule.scopes, code.repository if code else "")
+    )
+
+
+def _says(trigger: Trigger, text: str) -> bool:
+    return text.lower() in f"{trigger.content.title}\n{trigger.content.text}".lower()
 
 
 def judge(rules: Rules, source: str, trigger: Trigger, origin: Origin) -> Judgement:

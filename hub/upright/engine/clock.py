@@ -12,6 +12,8 @@ from upright.core.ids import PREFIXES
 from upright.engine.ports import Clock
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32
+_PAIRS: Final = tuple(one + two for one in _ALPHABET for two in _ALPHABET)
+_SHIFTS: Final = range(120, -1, -10)
 
 
 class SystemClock:
@@ -44,5 +46,5 @@ class SortableIds:
     def new(self, kind: str) -> str:
         """Return ``<prefix>_<26 letters>``; KeyError for a kind that is not listed."""
         number = (now_ms(self._clock) << 80) | secrets.randbits(80)
-        letters = (_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))
-        return f"{PREFIXES[kind]}_{''.join(letters)}"
+        pairs = [_PAIRS[(number >> shift) & 1023] for shift in _SHIFTS]
+        return f"{PREFIXES[kind]}_{''.join(pairs)}"

@@ -175,7 +175,8 @@ def _draft(
     if _native(trigger) in book.ours[source]:  # whoever the provider says it is by (B1.5)
         trigger = replace(trigger, actor=replace(trigger.actor, kind=ActorKind.SELF))
     who = origin(trigger, source, people)
-    trigger = replace(trigger, actor=who.actor)
+    if who.actor != trigger.actor:
+        trigger = replace(trigger, actor=who.actor)
     edits = _edited(trigger, known)
     home = edits.thread if edits else threads.place(u, source, trigger, who.trust, into=book.places)
     keys = dict.fromkeys(trigger.dedupe)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
 from pydantic import TypeAdapter
@@ -20,15 +19,16 @@ class Codec(Generic[T]):
     def __init__(self, adapter: TypeAdapter[T]) -> None:
         self._adapter = adapter
 
-    def dump(self, value: T) -> str:
-        """Write *value*."""
-        return self._adapter.dump_json(value).decode()
+    def dump(self, value: T, *, without: set[str] | None = None) -> str:
+        """Write *value*, *without* some of its fields that have a default."""
+        return self._adapter.dump_json(value, exclude=without).decode()
 
     def load(self, text: str) -> T:
         """Read what :meth:`dump` wrote; pydantic's ValidationError when it is something else."""
         return self._adapter.validate_json(text)
 
 
+_RAW: Final = {"raw"}
 _TRIGGER: Final = Codec[Trigger](TypeAdapter(Trigger))
 MANDATE: Final = Codec[Mandate](TypeAdapter(Mandate))
 DESTINATION: Final = Codec[Destination | None](TypeAdapter(Destination | None))
@@ -40,7 +40,7 @@ STRINGS: Final = Codec[tuple[str, ...]](TypeAdapter(tuple[str, ...]))
 
 def dump_trigger(trigger: Trigger) -> str:
     """Write a trigger; its raw bytes are kept apart."""
-    return _TRIGGER.dump(replace(trigger, raw=b""))
+    return _TRIGGER.dump(trigger, without=_RAW)
 
 
 def load_trigger(text: str) -> Trigger:
