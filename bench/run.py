@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Final
 
-from bench import demo, kill, p1_intake, p2_pass_through, p7_commands, p14_weight
+from bench import demo, kill, p1_intake, p2_pass_through, p3_folding, p7_commands, p14_weight
 from bench.peers import NOBODY, Peers, find
 from bench.tables import Report, markdown, svg
 from bench.world import World, opened
@@ -28,6 +28,7 @@ from bench.world import World, opened
 BENCHES: Final[dict[str, Callable[[World], Awaitable[Report]]]] = {
     "p1": p1_intake.run,
     "p2": p2_pass_through.run,
+    "p3": p3_folding.run,
     "p7": p7_commands.run,
     "p14": p14_weight.run,
     "demo": demo.run,

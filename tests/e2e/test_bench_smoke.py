@@ -23,10 +23,11 @@ ROOT = Path(__file__).parents[2]
     [
         ("p1", ["| upright serve |", "| bare handler |", "| DBOS enqueue | missing: no aiohttp"]),
         ("p2", ["| upright, from the first byte sent |"]),
+        ("p3", ["| wakes of a thread, at most | 2 |", "| 0, 0 |"]),
         ("p7", ["| `true`, one at a time |", "| upright | 2 of 2 |"]),
         ("p14", ["| upright serve |", "| execd run, linked |"]),
     ],
-    ids=["p1", "p2", "p7", "p14"],
+    ids=["p1", "p2", "p3", "p7", "p14"],
 )
 async def test_a_bench_runs_in_small_without_peers(
     name: str, rows: list[str], tmp_path: Path
