@@ -9,7 +9,7 @@ from upright.core.context import Place, Progress, work_card
 from upright.core.trigger import StoredTrigger
 from upright.core.wait import WaitState
 from upright.core.work import WorkItem
-from upright.store import jobs, outbox, placing, relations, waits, work
+from upright.store import jobs, outbox, placing, relations, succession, waits, work
 from upright.store.unit import Unit
 
 SHOWN: Final = 10
@@ -20,10 +20,12 @@ def render(u: Unit, item: WorkItem, woken_by: Sequence[StoredTrigger]) -> str:
     """Render the card of an item; without a device it says so."""
     binding = placing.find(u.c, item)
     made = _progress(u, item, woken_by)
+    before = succession.follows(u.c, item.id)
+    follows = {"work": before.work, "read": before.session} if before else {}
     if isinstance(binding, placing.Absent):
         hint = "no device has this repository yet; run will say so"
-        return work_card(item, None, made, hint=hint)
-    return work_card(item, place(item, binding), made)
+        return work_card(item, None, made, hint=hint, follows=follows)
+    return work_card(item, place(item, binding), made, follows=follows)
 
 
 def _progress(u: Unit, item: WorkItem, woken_by: Sequence[StoredTrigger]) -> Progress:

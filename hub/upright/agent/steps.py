@@ -22,7 +22,17 @@ from upright.core.turn import Action, Limits, TakeInbox, View, next_action
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import TERMINAL, WorkItem, WorkState
 from upright.engine.ports import ChatReply
-from upright.store import intake, jobs, matching, output, sessions, strategy, waits, work
+from upright.store import (
+    intake,
+    jobs,
+    matching,
+    output,
+    sessions,
+    strategy,
+    views_routing,
+    waits,
+    work,
+)
 from upright.store.events import About, Cost, charge, record
 from upright.store.sessions import Answer, Claim, Line
 from upright.store.unit import Connection, Unit
@@ -132,7 +142,8 @@ def take_inbox(u: Unit, turn: Turn) -> None:
     Oldest first, and what is urgent last; what a side step still answers stays.
     """
     triggers, is_cut = _to_take(u.c, turn)
-    text = batch(triggers)
+    is_router = turn.kind == "router"
+    text = batch(triggers, views_routing.hints(u.c, triggers) if is_router else {})
     if is_cut:
         text = f"{prompts.CUT}\n\n{text}"
     if turn.work is not None and not turn.carded:

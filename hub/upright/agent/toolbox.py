@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from upright.agent.tools import children, commands, files, recall, replies, routing, workflow
+from upright.agent.tools import (
+    children,
+    commands,
+    files,
+    handing,
+    recall,
+    replies,
+    routing,
+    workflow,
+)
 from upright.agent.tools.base import Tool
 from upright.core.transcript import ToolSpec
 
@@ -18,6 +27,7 @@ TOOLS: Final[Mapping[str, tuple[Tool[Any], ...]]] = {
         replies.WORKER,
         *workflow.TOOLS,
         *children.TOOLS,
+        handing.HAND_BACK,
         recall.READ,
     ),
 }

@@ -88,6 +88,11 @@ _HEAD: Final = """\
 #scopes = ["acme/*"]
 #facts = { branch = "main" }
 
+# What comes on a thread that a worker follows: all goes to it without the router; people: what bots
+# and CI say goes to the router as well; none: the router forwards everything.
+#[routing]
+#pass_through = "all"
+
 [limits]
 # Seconds, bytes and counts; the defaults are meant to be left alone.
 """

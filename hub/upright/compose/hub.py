@@ -53,7 +53,7 @@ from upright.settings.shape import Settings
 from upright.store import sources
 from upright.store.address import Address
 from upright.store.errors import NotNowError
-from upright.store.intake import Policy
+from upright.store.policy import Base
 from upright.store.storage import Storage
 from upright.web.bell import Bell
 from upright.web.parts import Parts, WebLimits
@@ -142,10 +142,11 @@ class _Builder:
         self.dispatcher = Dispatcher(wiring, self.links, sweep_s=limits.sweep_s)
         section = self.settings.model
         self.model = model_of(section, api_key, self.clock) if section.configured else None
-        policy = Policy(
-            rules=self.settings.gate_rules(),
+        self.base = Base(
+            modes=self.settings.modes(),
             people=self.settings.identities(),
             routes=section.configured,
+            passes=self.settings.routing.pass_through,
             spill_bytes=limits.spill_bytes if self.growth.spill is not None else 0,
             quiet=Quiet(
                 quiet_ms=round(1000 * limits.fold_quiet_s), most_ms=round(1000 * limits.fold_max_s)
@@ -155,7 +156,7 @@ class _Builder:
         parts = IntakeParts(
             units=self.units,
             engine=self.engine,
-            policy=policy,
+            base=self.base,
             growth=self.growth,
             backlog=self.backlog,
         )
@@ -310,7 +311,7 @@ class _Builder:
                 growth=self.growth,
                 where=self.roots.where,
                 folder=self.home.folder,
-                policy=lambda: self.intake.policy,
+                policy=self.intake.policy,
                 woken=self.woken,
             ),
             device=lambda socket: door.serve(socket, remote=socket.remote),

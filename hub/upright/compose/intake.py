@@ -18,11 +18,11 @@ from upright.compose.growth import Growth
 from upright.engine.embedded import EmbeddedEngine
 from upright.engine.hints import Hint
 from upright.engine.units import Units
-from upright.store import intake, sources
+from upright.store import intake, policy, sources
 from upright.store.arrivals import Arrival
 from upright.store.errors import StoreError, StoreUnavailableError
 from upright.store.intake import Accepted, Policy
-from upright.store.unit import Unit
+from upright.store.unit import Connection, Unit
 
 HEARD_MS: Final = 1000
 """How exactly it is stored when a source was last heard: not anew with each of a storm."""
@@ -45,24 +45,28 @@ class IntakeParts:
 
     units: Units
     engine: EmbeddedEngine
-    policy: Policy
+    base: policy.Base
     growth: Growth
     backlog: Backlog
 
 
 class Intake:
-    """Takes triggers in for the web and for connectors; :meth:`run` stores them."""
+    """Takes triggers in for the web and for connectors; :meth:`run` stores them.
+
+    Each batch is judged by the policy that holds when it is stored: what a person has changed
+    counts from the next one on (B3.4).
+    """
 
     def __init__(self, parts: IntakeParts) -> None:
         self._parts = parts
+        self._held: policy.Held | None = None
         self._heard_ms: dict[str, int] = {}
         self._waiting: deque[_Waiting] = deque()
         self._hint = Hint()
 
-    @property
-    def policy(self) -> Policy:
-        """What the next trigger is judged by."""
-        return self._parts.policy
+    def policy(self, c: Connection) -> Policy:
+        """Return what the next trigger is judged by."""
+        return policy.current(c, self._parts.base, self._held).policy
 
     async def accept(self, source: str, triggers: Sequence[Trigger]) -> Sequence[Accepted]:
         """Store what a source brought; return after the commit.
@@ -127,18 +131,19 @@ class Intake:
                 _settle(waiting.answer, answer)
 
     async def _store(self, batch: Sequence[Arrival]) -> list[list[Accepted] | Exception]:
-        def unit(u: Unit) -> tuple[list[list[Accepted] | Exception], dict[str, int]]:
+        def unit(u: Unit) -> tuple[list[list[Accepted] | Exception], dict[str, int], policy.Held]:
+            held = policy.current(u.c, self._parts.base, self._held)
             heard_ms = dict(self._heard_ms)
             for source in {arrival.source for arrival in batch}:
                 if u.now_ms - heard_ms.get(source, 0) >= HEARD_MS:
                     sources.heard(u, source)
                     heard_ms[source] = u.now_ms
-            return intake.accept_each(u, batch, self._parts.policy), heard_ms
+            return intake.accept_each(u, batch, held.policy), heard_ms, held
 
         parts = self._parts
         raws = [trigger.raw for arrival in batch for trigger in arrival.triggers]
-        async with parts.growth.spilled(raws, parts.policy.spill_bytes):
-            found, self._heard_ms = await parts.units.write(unit)
+        async with parts.growth.spilled(raws, parts.base.spill_bytes):
+            found, self._heard_ms, self._held = await parts.units.write(unit)
         accepted = [one for each in found if isinstance(each, list) for one in each]
         parts.backlog.added(sum(len(one.woke) for one in accepted))
         parts.engine.hint([session for one in accepted for session in one.sooner])

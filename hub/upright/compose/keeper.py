@@ -18,6 +18,7 @@ from upright.engine.clock import now_ms
 from upright.store import backup, replay, views
 from upright.store.address import Address
 from upright.store.intake import Policy
+from upright.store.unit import Connection
 
 _PREFIX: Final = ".backup-"
 
@@ -29,7 +30,7 @@ class Keeper:
     growth: Growth
     where: Address
     folder: Path
-    policy: Callable[[], Policy]
+    policy: Callable[[Connection], Policy]
     woken: Callable[[Collection[SessionId]], None]
 
     @asynccontextmanager
@@ -59,14 +60,14 @@ class Keeper:
 
     async def replay(self, *, trigger: str, since_ms: int, limit: int) -> object:
         """Judge stored triggers by today's rules; nothing is changed."""
-        policy = self.policy()
         return await self.growth.units.read(
-            lambda c: replay.replay(c, policy, trigger=trigger, since_ms=since_ms, limit=limit)
+            lambda c: replay.replay(
+                c, self.policy(c), trigger=trigger, since_ms=since_ms, limit=limit
+            )
         )
 
     async def again(self, trigger: str) -> object:
         """Offer a held trigger to the router."""
-        policy = self.policy()
-        woken = await self.growth.units.write(lambda u: replay.again(u, policy, trigger))
+        woken = await self.growth.units.write(lambda u: replay.again(u, self.policy(u.c), trigger))
         self.woken([woken])
         return {"trigger": trigger, "offered_to": woken}

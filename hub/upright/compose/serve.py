@@ -22,9 +22,10 @@ from upright.engine.embedded import recover
 from upright.engine.signals import DRAIN
 from upright.engine.units import Units
 from upright.settings.home import Address
+from upright.settings.rules import write_rules
 from upright.settings.secrets import Secrets
 from upright.settings.shape import Settings
-from upright.store import sources
+from upright.store import rules, sources
 from upright.store.address import Address as DatabaseAddress
 from upright.store.address import address
 from upright.store.opening import open_storage
@@ -90,10 +91,12 @@ async def _begin(roots: Roots) -> str:
     """Derive everything from the tables: what a dead hub held is free again."""
     clock = SystemClock()
     units = Units(roots.store, clock, SortableIds(clock), committed=lambda: None)
+    own_rules = write_rules(roots.settings.rules)
 
     def unit(u: Unit) -> str:
         freed = recover(u)
         sources.keep_only(u.c, frozenset(roots.settings.sources))
+        rules.take_over(u, own_rules)
         log.info("hub.recovered", extra=freed)
         return sources.hub_id(u)
 

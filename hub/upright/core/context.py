@@ -7,8 +7,9 @@ it can close the block or imitate another (B14.1). Headers are made of ids and e
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from upright.core.mandate import Trust, instructs
@@ -20,6 +21,7 @@ BATCH_CAP_BYTES: Final = 12 * 1024
 LEAST_SHARE_BYTES: Final = 256  # of a batch: 48 triggers have a block each
 NAME_CAP_BYTES: Final = 200
 MAX_FACTS: Final = 30
+NO_HINTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def escaped(value: object) -> str:
@@ -78,16 +80,19 @@ def _facts(stored: StoredTrigger) -> dict[str, str | list[str]]:
     return {name: values[0] if len(values) == 1 else values for name, values in told.items()}
 
 
-def batch(triggers: Sequence[StoredTrigger]) -> str:
+def batch(triggers: Sequence[StoredTrigger], hints: Mapping[str, str] = NO_HINTS) -> str:
     """Render what came, oldest first, numbered (B8.4): each has its line, however many there are.
 
-    The blocks share the batch's cap. Where a share is too small to say anything, the line alone
-    stands, with the id to read.
+    *hints* say by a trigger's id what the hub knows of it, in ids alone. The blocks share the
+    batch's cap. Where a share is too small to say anything, the line alone stands, with the id to
+    read.
     """
     share = BATCH_CAP_BYTES // max(len(triggers), 1)
     parts = []
     for number, stored in enumerate(triggers, start=1):
         head = f"[{number} of {len(triggers)}] {_header(stored)}"
+        if stored.id in hints:
+            head += f" ({hints[stored.id]})"
         shown = _share(stored, min(share, TRIGGER_CAP_BYTES))
         parts.append(f"{head}\n{shown}" if shown else f"{head} (read {stored.id})")
     return "\n\n".join(parts)
@@ -137,10 +142,16 @@ NOTHING_YET: Final = Progress()
 
 
 def work_card(
-    item: WorkItem, place: Place | None, progress: Progress = NOTHING_YET, *, hint: str = ""
+    item: WorkItem,
+    place: Place | None,
+    progress: Progress = NOTHING_YET,
+    *,
+    hint: str = "",
+    follows: Mapping[str, str] = NO_HINTS,
 ) -> str:
     """Render the card that a wake begins with (B11.10). *hint* says what is missing, if anything.
 
+    *follows* names the item before this one, with the session that can be read (B6.6).
     The goal and the criteria were written by the router's model from what it read: they are
     escaped like all text.
     """
@@ -156,6 +167,8 @@ def work_card(
     if item.evidence:
         card["evidence"] = {one.criterion: one.proof for one in item.evidence}
     card |= {name: list(facts) for name, facts in _facts_of(progress) if facts}
+    if follows:
+        card["follows"] = dict(follows)
     if item.code is not None:
         code = item.code
         card["code"] = {

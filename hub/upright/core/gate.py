@@ -119,8 +119,21 @@ DEFAULT_RULES: Final = (
 
 @lru_cache(maxsize=1024)
 def _glob(pattern: str) -> re.Pattern[str]:
-    parts = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern)
-    return re.compile("".join(parts), re.DOTALL)
+    """Make an expression that can't run away: each inner part is taken where it first fits.
+
+    That is right for globs, and an atomic group never looks back: the time is linear in the
+    value for each part, however many stars somebody wrote.
+    """
+    first, *rest = (_literal(part) for part in re.split(r"\*+", pattern))
+    if not rest:
+        return re.compile(first, re.DOTALL)
+    *inner, last = rest
+    middle = "".join(f"(?>.*?{part})" for part in inner)
+    return re.compile(f"{first}{middle}.*{last}", re.DOTALL)
+
+
+def _literal(part: str) -> str:
+    return "".join("." if c == "?" else re.escape(c) for c in part)
 
 
 def _any_glob(patterns: tuple[str, ...], value: str) -> bool:

@@ -6,15 +6,38 @@ belong together are one thread. :func:`route` gives each trigger one disposition
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
+from enum import StrEnum
+from typing import Final, assert_never
 
 from upright.api import ActorKind, Context
 from upright.core.gate import Judgement, Verdict
 from upright.core.ids import SessionId, ThreadId
 from upright.core.mandate import Trust
 from upright.core.trigger import Disposition, Origin
+
+MAX_PAGES: Final = 8
+MAX_SCANNED_CHARS: Final = 20_000
+_URL: Final = re.compile(r"https?://[^\s<>()\[\]{}\"'`|\\]{3,500}")
+
+
+def page(url: str) -> str:
+    """Return the key of a page: its address without fragment, or empty when it is none.
+
+    A comment's address is its pull request's with a fragment: both are one page.
+    """
+    found = _URL.match(url)
+    return f"url:{found[0].partition('#')[0].rstrip('/.,;:!?')}" if found else ""
+
+
+def pages(text: str) -> tuple[str, ...]:
+    """Return the keys of the pages that a text links, in order, at most ``MAX_PAGES``."""
+    if "://" not in text:
+        return ()
+    found = dict.fromkeys(page(hit[0]) for hit in _URL.finditer(text[:MAX_SCANNED_CHARS]))
+    return tuple(found)[:MAX_PAGES]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,29 +86,39 @@ class Route:
     reason: str
 
 
+class PassThrough(StrEnum):
+    """Which triggers on a followed thread go to its followers by code (B6.9)."""
+
+    ALL = "all"  # every one, and none of them wakes the router
+    PEOPLE = "people"  # every one; what bots and CI say goes to the router as well
+    NONE = "none"  # none that would wake: the router forwards everything
+
+
 def route(
     judgement: Judgement,
     origin: Origin,
     subscribers: tuple[SessionId, ...],
     router: SessionId | None,
+    *,
+    passes: PassThrough = PassThrough.ALL,
 ) -> Route:
     """Route a judged trigger.
 
     *subscribers* are the live ones, of the thread and of the threads linked with it: a finished
-    worker is never among them (B6.6). *router* is None while no model is configured (B17.5). Our
-    own output starts nothing, whatever a rule says of it (B1.5).
+    worker is never among them (B6.6). *router* is None while no model is configured (B17.5):
+    *passes* counts for nothing then. Our own output starts nothing, whatever a rule says of it
+    (B1.5).
     """
     if subscribers:
-        return _pass_through(judgement, origin, subscribers)
+        return _pass_through(judgement, origin, subscribers, _second(origin, router, passes))
     if origin.actor.kind is ActorKind.SELF:
         return Route(disposition=Disposition.IGNORED, deliveries=(), reason="our own output")
     match judgement.verdict:
         case Verdict.IGNORE:
             return Route(disposition=Disposition.IGNORED, deliveries=(), reason=judgement.reason)
         case Verdict.EXPLICIT if router is not None:
-            to_router = (Delivery(session=router, wake=True),)
             reason = "nobody follows this thread: the router decides"
-            return Route(disposition=Disposition.STARTED, deliveries=to_router, reason=reason)
+            return _to_router(router, reason)
         case Verdict.EXPLICIT:
             return _held("no model is configured: held for the operator")
         case Verdict.CANDIDATE:
@@ -94,20 +127,50 @@ def route(
             assert_never(judgement.verdict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Second:
+    """The router, where the setting lets it see a followed thread; ``alone``: only it is woken."""
+
+    router: SessionId
+    alone: bool
+
+
+def _second(origin: Origin, router: SessionId | None, passes: PassThrough) -> _Second | None:
+    if router is None or passes is PassThrough.ALL:
+        return None
+    if passes is PassThrough.NONE:
+        return _Second(router=router, alone=True)
+    is_bot = origin.actor.kind is ActorKind.BOT
+    return _Second(router=router, alone=False) if is_bot else None
+
+
+def _to_router(router: SessionId, reason: str) -> Route:
+    deliveries = (Delivery(session=router, wake=True),)
+    return Route(disposition=Disposition.STARTED, deliveries=deliveries, reason=reason)
+
+
 def _held(reason: str) -> Route:
     return Route(disposition=Disposition.HELD, deliveries=(), reason=reason)
 
 
 def _pass_through(
-    judgement: Judgement, origin: Origin, subscribers: tuple[SessionId, ...]
+    judgement: Judgement,
+    origin: Origin,
+    subscribers: tuple[SessionId, ...],
+    second: _Second | None,
 ) -> Route:
+    """Deliver to all that follow: what a rule ignores, and our own output, as context alone."""
     by_us = origin.actor.kind is ActorKind.SELF
     ruled_out = judgement.verdict is Verdict.IGNORE and not judgement.by_mode
     wake = not ruled_out and not by_us
-    return Route(
-        disposition=Disposition.WOKE if wake else Disposition.JOINED,
-        deliveries=tuple(Delivery(session=session, wake=wake) for session in subscribers),
-        reason=f"passed through to {len(subscribers)} that follow the thread"
-        if wake
-        else f"context without a wake: {judgement.rule}",
-    )
+    if second is not None and second.alone and wake:
+        return _to_router(second.router, "nothing is passed through: the router forwards it")
+    to = tuple(Delivery(session=session, wake=wake) for session in subscribers)
+    if not wake:
+        reason = f"context without a wake: {judgement.rule}"
+        return Route(disposition=Disposition.JOINED, deliveries=to, reason=reason)
+    reason = f"passed through to {len(subscribers)} that follow the thread"
+    if second is not None:
+        to += (Delivery(session=second.router, wake=True),)
+        reason += ", and to the router"
+    return Route(disposition=Disposition.WOKE, deliveries=to, reason=reason)

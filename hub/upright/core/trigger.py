@@ -68,11 +68,15 @@ class People:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Who acted, as configuration says, and how far that is trusted."""
+    """Who acted, as configuration says, and how far that is trusted.
+
+    ``person`` is the name that the identity map has for the id; empty for bots and strangers.
+    """
 
     actor: Actor
     trust: Trust
     listed: bool
+    person: str = ""
 
 
 def origin(trigger: Trigger, source: str, people: People) -> Origin:
@@ -86,10 +90,12 @@ def origin(trigger: Trigger, source: str, people: People) -> Origin:
     if actor.kind is ActorKind.BOT:
         trust = people.bot_trust(source, actor.id)
         return Origin(actor=actor, trust=trust, listed=trust > Trust.STRANGER)
+    person = None
     if actor.kind is not ActorKind.SELF:
         person = people.person(source, actor.id)
         actor = replace(actor, kind=person.kind if person else ActorKind.STRANGER)
-    return Origin(actor=actor, trust=trust_of(actor.kind), listed=False)
+    name = person.name if person else ""
+    return Origin(actor=actor, trust=trust_of(actor.kind), listed=False, person=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from upright.settings.shape import (
     LogsSection,
     ModelSection,
     RetentionSection,
+    RoutingSection,
     Settings,
     SourceSection,
 )
@@ -39,6 +40,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "database": DatabaseSection,
     "model": ModelSection,
     "logs": LogsSection,
+    "routing": RoutingSection,
     "limits": Limits,
     "deadlines": DeadlinesSection,
     "lives": LivesSection,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,8 +11,9 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from upright.api import ActorKind, EffectClass, SecretRef
-from upright.core.gate import DEFAULT_RULES, Mode, Rule, Rules
+from upright.core.gate import Mode, Rule
 from upright.core.retention import Keep
+from upright.core.routing import PassThrough
 from upright.core.terms import Terms
 from upright.core.trigger import People, Person
 from upright.core.wait import WaitKind
@@ -138,6 +138,17 @@ class LogsSection:
 
     level: LogLevel = LogLevel.INFO
     format: LogFormat = LogFormat.AUTO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingSection:
+    """``[routing]``: ``pass_through`` says what followers get without the router (B6.9).
+
+    ``all``: what comes on a followed thread wakes its followers and never the router. ``people``:
+    what bots and CI say goes to the router as well. ``none``: the router forwards everything.
+    """
+
+    pass_through: PassThrough = PassThrough.ALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +312,7 @@ class Settings:
     database: DatabaseSection = field(default_factory=DatabaseSection)
     model: ModelSection = field(default_factory=ModelSection)
     logs: LogsSection = field(default_factory=LogsSection)
+    routing: RoutingSection = field(default_factory=RoutingSection)
     sources: Mapping[str, SourceSection] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     people: Mapping[str, PersonSection] = field(default_factory=dict)
@@ -322,15 +334,9 @@ class Settings:
         """The database's file."""
         return self.state_dir / self.database.path
 
-    def gate_rules(self) -> Rules:
-        """Return the configured rules before the built-in ones, and each source's mode.
-
-        The version is a digest of all that a verdict can depend on.
-        """
-        rules = (*self.rules, *DEFAULT_RULES)
-        modes = tuple(sorted((name, source.mode) for name, source in self.sources.items()))
-        said = repr((rules, modes)).encode()
-        return Rules(version=hashlib.sha256(said).hexdigest()[:12], rules=rules, modes=modes)
+    def modes(self) -> tuple[tuple[str, Mode], ...]:
+        """Return each source's mode, by name."""
+        return tuple(sorted((name, source.mode) for name, source in self.sources.items()))
 
     def identities(self) -> People:
         """Return the identity map."""

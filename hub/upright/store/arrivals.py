@@ -247,7 +247,7 @@ def _row(u: Unit, draft: Draft, way: Route) -> dict[str, object]:
         "thread_id": draft.thread,
         "actor_kind": draft.who.actor.kind.value,
         "actor_id": draft.who.actor.id,
-        "person": "",
+        "person": draft.who.person,
         "urgent": judgement.urgent,
         "edits_id": draft.edits.id if draft.edits else None,
         "trust": int(draft.who.trust),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import sqlalchemy as sa
@@ -17,7 +17,17 @@ from upright.core.mandate import Trust
 from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR_QUESTION, Strategy
 from upright.core.trigger import Disposition, Origin, People, StoredTrigger
 from upright.core.work import WorkState
-from upright.store import arrivals, codec, matching, sessions, sources, strategy, threads, work
+from upright.store import (
+    arrivals,
+    codec,
+    matching,
+    sessions,
+    sources,
+    strategy,
+    tail,
+    threads,
+    work,
+)
 from upright.store.arrivals import Arrival, Draft, Seen
 from upright.store.events import About, Stop, record, record_all
 from upright.store.sessions import Woken
@@ -46,6 +56,7 @@ class Policy:
     routes: bool
     spill_bytes: int = 0  # a larger payload was stored as a file beforehand; 0: none was
     quiet: Quiet = QUIET
+    passes: routing.PassThrough = routing.PassThrough.ALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +141,10 @@ def _way(
     """Decide where a new trigger goes. An edit opens nothing: see ``core.edit`` (B1.4)."""
     if draft.trigger.context.edit_of and not followers:
         return _way_of_edit(u, draft, ways)
-    asks = draft.judgement.verdict is Verdict.EXPLICIT and not followers
-    router = sessions.ensure_router(u) if asks and policy.routes else None
-    return routing.route(draft.judgement, draft.who, followers, router)
+    asks = draft.judgement.verdict is Verdict.EXPLICIT
+    asked = policy.passes is not routing.PassThrough.ALL if followers else asks
+    router = sessions.ensure_router(u) if asked and policy.routes else None
+    return routing.route(draft.judgement, draft.who, followers, router, passes=policy.passes)
 
 
 def _way_of_edit(u: Unit, draft: Draft, ways: Mapping[TriggerId, routing.Route]) -> routing.Route:
@@ -334,44 +346,38 @@ def taken(c: sa.Connection, session: str, triggers: Sequence[StoredTrigger], ent
     )
 
 
-def fall_back(u: Unit, session: str) -> list[SessionId]:
-    """Give the unread tail of an ended session to the router (B6.4, B6.6); return who is woken.
+def hand_on(u: Unit, session: str, stored: StoredTrigger) -> bool:
+    """Give a stored trigger to a live session as well, which is woken; False when it had it."""
+    if was_delivered(u.c, session, stored.id):
+        return False
+    urgent = bool(u.c.scalar(sa.select(TRIGGER.c.urgent).where(TRIGGER.c.id == stored.id)))
+    to = routing.Delivery(session=SessionId(session), wake=True)
+    _deliver(u, stored, to, replace(_AT_ONCE, urgent=urgent))
+    return True
 
-    Context that woke nobody, what the hub told that session alone, and what another live session
-    was given stay away; an operator's word does not.
+
+def fall_back(u: Unit, session: str, of: Sequence[ThreadId] | None = None) -> list[SessionId]:
+    """Give an ended session's unread tail to the router (B6.4, B6.6); return who is woken.
+
+    *of* are the threads that it follows no more, where it goes on. Context that woke nobody, what
+    the hub told it alone, and what another live session was given stay away; the word of an
+    operator to a session that ended does not.
     """
-    tail = _ownerless(u.c, session)
-    u.c.execute(
-        DELIVERY.delete().where(DELIVERY.c.session_id == session, DELIVERY.c.taken_n.is_(None))
-    )
-    router = sessions.router(u.c)
-    if router is None or not tail:
+    router, outside = sessions.router(u.c), TRIGGER.c.source != HUB_SOURCE
+    left = sa.and_(DELIVERY.c.session_id == session, DELIVERY.c.taken_n.is_(None))
+    if of is not None:
+        theirs = sa.select(TRIGGER.c.id).where(TRIGGER.c.thread_id.in_(of), outside)
+        left = sa.and_(left, DELIVERY.c.trigger_id.in_(theirs))
+    heard = sa.or_(outside, TRIGGER.c.kind.in_(FROM_OPERATORS))
+    unseen = tail.ownerless(u.c, session, left, heard)
+    u.c.execute(DELIVERY.delete().where(left))
+    if router is None or not unseen:
         return []
-    for one in tail:
+    for one in unseen:
         row = {"session_id": router, "trigger_id": one, "wake": True, "strategy": "queue"}
         u.c.execute(_ADD_DELIVERY, row)
     sessions.wake(u, router)
     return [router]
-
-
-def _ownerless(c: sa.Connection, session: str) -> list[str]:
-    """Return what nobody will see once *session* has ended, oldest first."""
-    other = DELIVERY.alias()
-    seen_elsewhere = sa.exists().where(
-        other.c.trigger_id == TRIGGER.c.id,
-        other.c.session_id != session,
-        other.c.session_id == SESSION.c.id,
-        SESSION.c.ended_at_ms.is_(None),
-    )
-    left = sa.and_(DELIVERY.c.session_id == session, DELIVERY.c.taken_n.is_(None), DELIVERY.c.wake)
-    from_outside = sa.or_(TRIGGER.c.source != HUB_SOURCE, TRIGGER.c.kind.in_(FROM_OPERATORS))
-    found = (
-        sa.select(TRIGGER.c.id)
-        .join(DELIVERY, DELIVERY.c.trigger_id == TRIGGER.c.id)
-        .where(left, from_outside, sa.not_(seen_elsewhere))
-        .order_by(TRIGGER.c.seq)
-    )
-    return list(c.scalars(found))
 
 
 def was_delivered(c: sa.Connection, session: str, trigger: str) -> bool:

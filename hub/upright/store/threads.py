@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import sqlalchemy as sa
 
-from upright.api import Trigger
+from upright.api import Context, Trigger
 from upright.core.ids import SessionId, ThreadId
 from upright.core.mandate import Trust
-from upright.core.routing import join
+from upright.core.routing import join, page, pages
 from upright.store.tables import SESSION, SUBSCRIPTION, THREAD, THREAD_KEY, THREAD_LINK
 from upright.store.unit import Unit
 
@@ -62,8 +62,20 @@ class Places:
 
 def wanted(trigger: Trigger) -> set[str]:
     """Return the keys that decide where a trigger belongs."""
+    context = _named(trigger)
+    return {context.thread, *context.joins, *context.related, _own(trigger)} - {""}
+
+
+def _named(trigger: Trigger) -> Context:
+    """Return the context with the pages that the text links among what it mentions (B6.10)."""
+    linked_pages = pages(trigger.content.text)
     context = trigger.context
-    return {context.thread, *context.joins, *context.related} - {""}
+    return replace(context, related=context.related + linked_pages) if linked_pages else context
+
+
+def _own(trigger: Trigger) -> str:
+    """Return the key of the trigger's own page: the fact ``url``, which its connector gives."""
+    return page(dict(trigger.context.facts).get("url", ""))
 
 
 def places(c: sa.Connection, keys: Collection[str]) -> Places:
@@ -75,12 +87,14 @@ def places(c: sa.Connection, keys: Collection[str]) -> Places:
 def place(u: Unit, source: str, trigger: Trigger, trust: Trust, *, into: Places) -> ThreadId:
     """Find or make the thread; learn the keys and links that came with the trigger.
 
-    *into* knows all that is :func:`wanted`; :func:`settle` stores what it learnt.
+    *into* knows all that is :func:`wanted`; :func:`settle` stores what it learnt. Its own page is
+    learnt, too, so that a message of another source that links it is known to be about it (B6.10).
     """
-    found = join(trigger.context, into.known, trust)
+    found, own = join(_named(trigger), into.known, trust), _own(trigger)
     thread = found.thread or _make(u, source, trigger, into)
-    into.known.update(dict.fromkeys(found.learn, thread))
-    into.learnt.extend({"key": key, "thread_id": thread} for key in found.learn)
+    new = [*found.learn, *([own] if own and own not in into.known else [])]
+    into.known.update(dict.fromkeys(new, thread))
+    into.learnt.extend({"key": key, "thread_id": thread} for key in new)
     into.links.extend((thread, other) for other in found.links)
     return thread
 

@@ -17,7 +17,7 @@ from upright.core.outbox import OutboxState
 from upright.core.trigger import StoredTrigger
 from upright.core.wait import WaitKind
 from upright.core.work import WorkEffect, WorkEvent, WorkItem, WorkState
-from upright.store import codec, requests, sessions, threads, waits
+from upright.store import codec, requests, sessions, succession, threads, waits
 from upright.store.errors import UnknownIdError
 from upright.store.events import About, record
 from upright.store.tables import DELIVERY, JOB, OUTBOX, SUBSCRIPTION, TRIGGER, WORK
@@ -54,14 +54,17 @@ def open_item(u: Unit, opening: Opening, router: str) -> Opened:
     """Open item, worker, mandate and subscription; once for each trigger (B5.2).
 
     What waits unread on the thread in the router's inbox goes to the worker (B6.3), the opening
-    trigger first.
+    trigger first. After an item of that thread that is over, it follows that one (B6.6).
     """
     trigger = opening.trigger
     existing = u.c.scalar(sa.select(WORK.c.id).where(WORK.c.trigger_id == trigger.id))
     if existing is not None:
         return Opened(item=read(u.c, existing), created=False)
     work = WorkId(u.new_id("work"))
-    session = sessions.create(u, kind="worker", agent="worker", work=work, trust=opening.taint)
+    before = succession.last_over(u.c, (trigger.thread, *threads.linked(u.c, trigger.thread)))
+    # who may read a predecessor's session is no cleaner than that was
+    trust = min(opening.taint, before.taint) if before else opening.taint
+    session = sessions.create(u, kind="worker", agent="worker", work=work, trust=trust)
     item = WorkItem(
         id=work,
         session=session,
@@ -74,6 +77,8 @@ def open_item(u: Unit, opening: Opening, router: str) -> Opened:
         code=_code(u.c, trigger),
     )
     insert(u, item)
+    if before is not None:
+        succession.begin(u, work, before)
     subscribe(u, session, trigger.thread)
     _learn_branch(u, item, trigger)
     _hand_over(u, trigger, session, router)

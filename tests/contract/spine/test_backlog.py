@@ -18,7 +18,9 @@ from upright.core.work import WorkItem
 from upright.engine.embedded import EmbeddedEngine, EngineLimits
 from upright.engine.pruner import Pruner, PruneTimes
 from upright.engine.signals import Signals
-from upright.store import inbox, intake, sources
+from upright.settings.rules import write_rules
+from upright.store import inbox, intake, rules, sources
+from upright.store.policy import Base
 from upright.store.tables import SOURCE as SOURCE_ROW
 from upright.store.tables import TRIGGER
 from upright.web.parts import BusyError
@@ -36,10 +38,14 @@ class Door:
 async def door(hub: StillHub, most: int = 1_000) -> AsyncIterator[Door]:
     units = hub.units
     backlog = Backlog(units, hub.clock, most=most)
+    own = write_rules(hub.policy.rules.rules[:1])  # the built-in ones stand behind it
+    await hub.do(lambda u: rules.take_over(u, own))
     parts = IntakeParts(
         units=units,
         engine=EmbeddedEngine(units, EngineLimits(), lambda: 0.5, Signals()),
-        policy=hub.policy,
+        base=Base(
+            modes=(), people=hub.policy.people, routes=hub.policy.routes, quiet=hub.policy.quiet
+        ),
         growth=Growth(
             units=units,
             pruner=Pruner(units, Keep(), None, PruneTimes(every_s=3600.0)),

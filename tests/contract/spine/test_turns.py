@@ -66,7 +66,7 @@ async def endings(hub: StillHub) -> list[str]:
             '{"evidence":[{"criterion":"tests pass","proof":"jb_' + "0" * 26 + '"}]}',
             "is nothing that this item did or was told",
         ),
-        ("read", '{"id":"wk_1"}', "is not the id of a trigger, a job or an effect"),
+        ("read", '{"id":"wk_1"}', "is not the id of a trigger, a job, an effect or a session"),
         ("read", '{"id":"tr_' + "0" * 26 + '"}', "that you may read"),
     ],
 )
@@ -170,7 +170,8 @@ async def test_an_end_that_comes_right_after_the_placeholder_is_still_a_trigger(
 
 @pytest.mark.clause("B15.1")
 async def test_two_replies_of_one_turn_are_two_effects(hub: StillHub) -> None:
-    two = Say(calls=(("reply", {"text": "One."}), ("reply", {"text": "Two."})))
+    progress = {"text": "One.", "purpose": "progress"}
+    two = Say(calls=(("reply", progress), ("reply", {**progress, "text": "Two."})))
     agents, _ = await worker(hub, two, call("reply", {"text": "Three."}), WAIT_CI)
     await agents.go()
     assert [row["text"] for row in await hub.rows(OUTBOX)] == ["One.", "Two.", "Three."]

@@ -192,6 +192,13 @@ def test_a_batch_numbers_what_came_in_the_order_in_which_it_came() -> None:
     assert [body["text"] for body in bodies(shown)] == ["a", "b", "c"]
 
 
+@pytest.mark.clause("B6.11")
+def test_what_the_hub_knows_of_a_trigger_stands_in_its_header() -> None:
+    shown = batch([stored(number=1), stored(number=2)], {"tr_2": "followed by wk_1"})
+    heads = [line for line in shown.split("\n") if line.startswith("[")]
+    assert [head.endswith("(followed by wk_1)") for head in heads] == [False, True]
+
+
 @pytest.mark.clause("B14.1")
 @pytest.mark.parametrize("kind", list(ActorKind))
 def test_only_an_operators_and_a_members_words_are_called_instructions(kind: ActorKind) -> None:
@@ -265,6 +272,13 @@ def test_a_card_of_a_new_item_says_goal_criteria_state_and_plan() -> None:
         "state": "runnable",
         "plan": [],
     }
+
+
+@pytest.mark.clause("B6.6")
+def test_a_card_names_the_item_before_and_its_session() -> None:
+    follows = {"work": "wk_0", "read": "se_0"}
+    assert card(work_card(ITEM, None, follows=follows))["follows"] == follows
+    assert "follows" not in card(work_card(ITEM, None))
 
 
 @pytest.mark.clause("B11.10")

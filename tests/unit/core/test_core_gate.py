@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Final
 
@@ -85,6 +86,48 @@ def test_a_scope_does_not_match_a_trigger_without_code() -> None:
     bare = replace(TRIGGER, context=Context(thread="t"))
     assert not matches(replace(ANYTHING, scopes=("acme/*",)), "github", bare, MEMBER)
     assert matches(ANYTHING, "github", bare, MEMBER)
+
+
+@pytest.mark.clause("B3.2")
+@pytest.mark.parametrize(
+    ("glob", "value", "hit"),
+    [
+        ("*", "", True),
+        ("**", "abc", True),
+        ("a*", "a", True),
+        ("*a", "ba", True),
+        ("*a", "ab", False),
+        ("a*b*c", "a-b-b-c", True),
+        ("a*b*c", "acb", False),
+        ("*ab?*c", "xxabab1yyc", True),
+        ("*ab?*c", "xabc", False),
+        ("a.c", "abc", False),
+        ("*?", "", False),
+        ("ab*ba", "aba", False),
+    ],
+)
+def test_a_glob_is_a_star_a_question_mark_and_else_the_letter(
+    glob: str, value: str, *, hit: bool
+) -> None:
+    odd = replace(TRIGGER, context=Context(thread="t", facts=(("f", value),)))
+    assert matches(replace(ANYTHING, facts=(("f", glob),)), "github", odd, MEMBER) is hit
+
+
+@pytest.mark.clause("B3.2")
+@given(glob=st.text("ab*?", max_size=8), value=st.text("ab", max_size=8))
+def test_a_glob_agrees_with_the_expression_that_it_stands_for(glob: str, value: str) -> None:
+    plain = glob.replace("*", ".*").replace("?", ".")
+    odd = replace(TRIGGER, context=Context(thread="t", facts=(("f", value),)))
+    rule = replace(ANYTHING, facts=(("f", glob),))
+    assert matches(rule, "github", odd, MEMBER) is bool(re.fullmatch(plain, value))
+
+
+@pytest.mark.clause("B3.2")
+@pytest.mark.timeout(5)
+def test_no_glob_and_no_value_holds_up_the_door() -> None:
+    long = replace(TRIGGER, context=Context(thread="t", facts=(("f", "a" * 5_000),)))
+    rule = replace(ANYTHING, facts=(("f", "*a" * 60 + "b"),))
+    assert not matches(rule, "github", long, MEMBER)
 
 
 def test_a_glob_reaches_over_a_line_break() -> None:

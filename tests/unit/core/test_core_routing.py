@@ -10,7 +10,16 @@ from upright.api import Actor, ActorKind, Context
 from upright.core.gate import Judgement, Verdict
 from upright.core.ids import SessionId, ThreadId
 from upright.core.mandate import Trust
-from upright.core.routing import Delivery, Join, join, route
+from upright.core.routing import (
+    MAX_PAGES,
+    Delivery,
+    Join,
+    PassThrough,
+    join,
+    page,
+    pages,
+    route,
+)
 from upright.core.trigger import Disposition, Origin
 
 # Keys as a connector spells them: the pull request, its commits, its branch with the repository.
@@ -223,3 +232,74 @@ def test_a_trigger_has_one_disposition_and_a_reason_and_the_router_sees_no_follo
         assert [delivery.session for delivery in routed.deliveries] == subscribers
         assert routed.disposition in {Disposition.WOKE, Disposition.JOINED}
     assert bool(woken) is (routed.disposition in {Disposition.WOKE, Disposition.STARTED})
+
+
+# ------------------------------------------------------------------ the setting
+@pytest.mark.clause("B6.9")
+@pytest.mark.parametrize(
+    ("passes", "kind", "to"),
+    [
+        (PassThrough.ALL, ActorKind.BOT, (WORKER,)),
+        (PassThrough.ALL, ActorKind.MEMBER, (WORKER,)),
+        (PassThrough.PEOPLE, ActorKind.BOT, (WORKER, ROUTER)),
+        (PassThrough.PEOPLE, ActorKind.STRANGER, (WORKER,)),
+        (PassThrough.NONE, ActorKind.BOT, (ROUTER,)),
+        (PassThrough.NONE, ActorKind.OPERATOR, (ROUTER,)),
+    ],
+)
+def test_the_setting_says_what_followers_get_without_the_router(
+    passes: PassThrough, kind: ActorKind, to: tuple[SessionId, ...]
+) -> None:
+    way = route(judged(Verdict.CANDIDATE), by(kind), (WORKER,), ROUTER, passes=passes)
+    assert tuple(one.session for one in way.deliveries) == to
+    assert all(one.wake for one in way.deliveries)
+    started = passes is PassThrough.NONE
+    assert way.disposition is (Disposition.STARTED if started else Disposition.WOKE)
+
+
+@pytest.mark.clause("B6.9", "B3.3")
+@pytest.mark.parametrize("passes", list(PassThrough))
+@pytest.mark.parametrize(
+    ("verdict", "kind"),
+    [(Verdict.IGNORE, ActorKind.BOT), (Verdict.EXPLICIT, ActorKind.SELF)],
+)
+def test_what_wakes_nobody_stays_context_of_the_followers_under_each_setting(
+    passes: PassThrough, verdict: Verdict, kind: ActorKind
+) -> None:
+    way = route(judged(verdict), by(kind), (WORKER,), ROUTER, passes=passes)
+    assert way.deliveries == (Delivery(session=WORKER, wake=False),)
+    assert way.disposition is Disposition.JOINED
+
+
+@pytest.mark.clause("B17.5", "B6.9")
+@pytest.mark.parametrize("passes", list(PassThrough))
+def test_without_a_router_all_is_passed_through(passes: PassThrough) -> None:
+    way = route(judged(Verdict.CANDIDATE), by(ActorKind.BOT), (WORKER,), None, passes=passes)
+    assert way.deliveries == (Delivery(session=WORKER, wake=True),)
+
+
+# ------------------------------------------------------------------ pages
+@pytest.mark.clause("B6.10")
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://h.org/a/pull/7", "url:https://h.org/a/pull/7"),
+        ("https://h.org/a/pull/7/", "url:https://h.org/a/pull/7"),
+        ("https://h.org/a/pull/7#issuecomment-1", "url:https://h.org/a/pull/7"),
+        ("https://h.org/a?b=1", "url:https://h.org/a?b=1"),
+        ("ftp://h.org/a", ""),
+        ("see https://h.org", ""),
+        ("", ""),
+    ],
+)
+def test_a_page_is_its_address_without_the_place_in_it(url: str, key: str) -> None:
+    assert page(url) == key
+
+
+@pytest.mark.clause("B6.10")
+def test_a_text_names_the_pages_that_it_links_once_each_and_not_too_many() -> None:
+    text = "See (https://h.org/1), <https://h.org/1/>, https://h.org/2. Not h.org/3."
+    assert pages(text) == ("url:https://h.org/1", "url:https://h.org/2")
+    assert pages("nothing") == ()
+    many = " ".join(f"https://h.org/{n}" for n in range(50))
+    assert len(pages(many)) == MAX_PAGES

@@ -145,3 +145,21 @@ def test_only_the_kind_of_an_actor_is_changed() -> None:
 
 def test_a_trigger_ends_in_one_of_six_ways() -> None:
     assert set(Disposition) == {"ignored", "joined", "started", "woke", "held", "quarantined"}
+
+
+@pytest.mark.clause("B6.11")
+@pytest.mark.parametrize(
+    ("actor_id", "kind", "person"),
+    [
+        ("1001", ActorKind.STRANGER, "anna"),
+        ("2002", ActorKind.STRANGER, "carl"),
+        ("9", ActorKind.STRANGER, ""),
+        ("ci[bot]", ActorKind.BOT, ""),
+        ("1001", ActorKind.BOT, ""),
+        ("1001", ActorKind.SELF, ""),
+    ],
+)
+def test_a_person_is_named_by_the_map_and_never_by_the_sender(
+    actor_id: str, kind: ActorKind, person: str
+) -> None:
+    assert who(actor_id, kind).person == person

@@ -9,6 +9,7 @@ import pytest
 
 from upright.api import ActorKind, SecretRef
 from upright.core.gate import Mode, Verdict
+from upright.core.routing import PassThrough
 from upright.settings.errors import SettingsError
 from upright.settings.load import explain, home_of, load
 from upright.settings.shape import Limits, Settings
@@ -246,13 +247,16 @@ def test_doctor_never_sees_the_values_of_a_source(tmp_path: Path) -> None:
     assert ("model.api_key", "env:KEY", file) in rows
 
 
-def test_the_rules_version_changes_with_the_rules_only(tmp_path: Path) -> None:
-    first = loaded(tmp_path, WHOLE).gate_rules()
-    same = loaded(tmp_path, WHOLE.replace("9000", "9001")).gate_rules()
-    other = loaded(tmp_path, WHOLE.replace("ci.failed", "ci.*")).gate_rules()
-    assert first.version == same.version != other.version
-    assert first.mode("gh") is Mode.EXPLICIT_ONLY
-    assert [rule.name for rule in first.rules[:2]] == ["red main", "own output"]
+def test_the_modes_of_the_sources_are_told_by_name(tmp_path: Path) -> None:
+    assert loaded(tmp_path, WHOLE).modes() == (("gh", Mode.EXPLICIT_ONLY),)
+
+
+@pytest.mark.clause("B6.9")
+@pytest.mark.parametrize("value", list(PassThrough))
+def test_pass_through_is_all_people_or_none(tmp_path: Path, value: PassThrough) -> None:
+    assert loaded(tmp_path, "").routing.pass_through is PassThrough.ALL
+    said = loaded(tmp_path, f'[routing]\npass_through = "{value}"\n')
+    assert said.routing.pass_through is value
 
 
 def test_the_home_is_what_the_variable_names(tmp_path: Path) -> None:

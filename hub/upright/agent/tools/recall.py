@@ -10,9 +10,22 @@ from pydantic.dataclasses import dataclass as arguments
 from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
 from upright.core.context import trigger_body
 from upright.core.ids import kind_of
-from upright.store import intake, jobs, outbox, output, proofs, retention
+from upright.core.transcript import Message
+from upright.store import (
+    intake,
+    jobs,
+    outbox,
+    output,
+    proofs,
+    retention,
+    sessions,
+    succession,
+    work,
+)
 
 READ_CHARS: Final = 16_000
+MAX_BEFORE: Final = 20
+"""How many items back a session may be that is read."""
 
 
 @arguments(config=STRICT)
@@ -25,9 +38,12 @@ class ReadArguments:
 
 def _read(here: Here, asked: ReadArguments) -> Outcome:
     readers = {"trigger": _trigger, "job": _job, "outbox": _effect}
-    reader = readers.get(kind_of(asked.id) or "")
+    kind = kind_of(asked.id) or ""
+    if kind == "session":
+        return _session(here, asked)
+    reader = readers.get(kind)
     if reader is None:
-        raise refused("{!r} is not the id of a trigger, a job or an effect", asked.id)
+        raise refused("{!r} is not the id of a trigger, a job, an effect or a session", asked.id)
     if not proofs.belongs(here.u.c, here.lease.session, asked.id):
         raise refused("there is no {} that you may read", asked.id)
     return reader(here, asked)
@@ -66,9 +82,45 @@ def _effect(here: Here, asked: ReadArguments) -> Done:
     return Done(body=body)
 
 
+def _session(here: Here, asked: ReadArguments) -> Done:
+    """Read the session of the item that this one follows, or of one before that (B6.6).
+
+    It can't taint anew: a successor begins with the taint of the one before.
+    """
+    item = here.item
+    before = succession.follows(here.u.c, item.id) if item else None
+    for _ in range(MAX_BEFORE):
+        if before is None or before.session == asked.id:
+            break
+        before = succession.follows(here.u.c, before.work)
+    if before is None or before.session != asked.id:
+        raise refused("there is no {} that you may read", asked.id)
+    then = work.read(here.u.c, before.work)
+    said = "\n\n".join(_said(m) for m in sessions.load(here.u.c, asked.id).messages[1:])
+    end = asked.offset + READ_CHARS
+    body: dict[str, object] = {
+        "session": asked.id,
+        "work": then.id,
+        "goal": then.goal,
+        "state": then.state.value,
+        "evidence": [f"{one.criterion}: {one.proof}" for one in then.evidence],
+        "total": len(said),
+        "text": said[asked.offset : end],
+    }
+    if end < len(said):
+        body["read_on_at"] = end
+    return Done(body=body)
+
+
+def _said(message: Message) -> str:
+    calls = "".join(f"\n{call.name}({call.arguments})" for call in message.calls)
+    return f"{message.role.value}: {message.text}{calls}"
+
+
 READ: Final = Tool(
     name="read",
-    description="Read a trigger, a job or an effect by its id.",
+    description="Read a trigger, a job or an effect by its id; or the session that an item before "
+    "yours had, by the id on your card.",
     arguments=ReadArguments,
     run=_read,
 )

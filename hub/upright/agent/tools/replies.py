@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass as arguments
@@ -14,28 +14,53 @@ from upright.core.mandate import Decision, Mandate, decide
 from upright.core.outbox import OutboxState
 from upright.core.request import RequestKind
 from upright.core.wait import WaitKind
-from upright.store import intake, outbox, requests, waits
+from upright.core.work import WorkItem
+from upright.store import answers, intake, outbox, proofs, requests, waits
 
 
 @arguments(config=STRICT)
 class ReplyArguments:
-    """What to say on the item's own thread."""
+    """What to say on the item's own thread, or to which trigger of another that it was given."""
 
     text: str = Field(min_length=1, max_length=60_000)
+    trigger: str = Field(default="", description="which trigger this answers; your thread's newest")
+    purpose: Literal["answer", "progress"] = "answer"
 
 
 def _reply(here: Here, asked: ReplyArguments) -> Outcome:
+    """Reply, once a trigger (B6.7); what a progress report says is no answer yet."""
     item = here.own_item()
-    if item.destination is None:
+    if asked.trigger:
+        reply = _to_named(here, item, asked)
+    elif item.destination is None:
         raise refused("this thread has no place to reply to; use report or ask")
-    return _send(
-        here,
-        _Reply(
+    else:
+        reply = _Reply(
             destination=item.destination,
             text=asked.text,
             mandate=item.mandate,
-            trigger=item.trigger,
-        ),
+            trigger=answers.default_of(here.u.c, item),
+            progress=asked.purpose == "progress",
+        )
+    return _send(here, reply)
+
+
+def _to_named(here: Here, item: WorkItem, asked: ReplyArguments) -> _Reply:
+    """Fix where the answer to a named trigger goes: where that one came from, nowhere else."""
+    stored = intake.read(here.u.c, asked.trigger)
+    if stored is None or not proofs.belongs(here.u.c, here.lease.session, asked.trigger):
+        raise refused("{} is no trigger of yours", asked.trigger)
+    own = stored.thread == item.thread
+    destination = stored.trigger.context.reply_to or (item.destination if own else None)
+    if destination is None:
+        raise refused("{} has no place to reply to", asked.trigger)
+    return _Reply(
+        destination=destination,
+        text=asked.text,
+        mandate=item.mandate,
+        trigger=stored.id,
+        progress=asked.purpose == "progress",
+        effect_class=EffectClass.REPLY if own else EffectClass.REACH,
     )
 
 
@@ -68,23 +93,28 @@ class _Reply:
     text: str
     mandate: Mandate
     trigger: str
+    progress: bool = False
+    effect_class: EffectClass = EffectClass.REPLY
 
 
 def _send(here: Here, reply: _Reply) -> Outcome:
-    decision = decide(reply.mandate, here.taint, EffectClass.REPLY)
+    decision = decide(reply.mandate, here.taint, reply.effect_class)
+    if decision is not Decision.DENY and not reply.progress:
+        _once(here, reply.trigger)
     if decision is Decision.DENY:
         raise refused("the mandate doesn't allow a reply")
     held = decision is Decision.ASK
+    progress = answers.PROGRESS if reply.progress else ""
     stored = outbox.put(
         here.u,
         outbox.Draft(
             session=here.lease.session,
             work=here.item.id if here.item else None,
             trigger=reply.trigger,
-            effect_class=EffectClass.REPLY,
+            effect_class=reply.effect_class,
             destination=reply.destination,
             text=reply.text,
-            idempotency_key=f"{here.lease.session}:{here.call.id}",
+            idempotency_key=f"{here.lease.session}:{here.call.id}{progress}",
             state=OutboxState.HELD if held else OutboxState.PENDING,
             life_ms=None if held else here.u.terms.life_ms(EffectClass.REPLY),
             turn=here.turn,
@@ -95,6 +125,25 @@ def _send(here: Here, reply: _Reply) -> Outcome:
     here.after.outbox = True
     body = {"effect": stored.id, "state": stored.item.state.value}
     return Done(body=body, volatile=frozenset({"effect"}))
+
+
+def _once(here: Here, trigger: str) -> None:
+    """Refuse a second answer to one trigger, and say whose the first was (B6.7)."""
+    first = answers.answered(here.u.c, trigger, here.lease.session, works=here.item is not None)
+    if first is None:
+        return
+    if first.session == here.lease.session:
+        raise refused(
+            "you answered {} with {}, and nothing came since; purpose=progress is no answer",
+            trigger,
+            first.effect,
+        )
+    raise refused(
+        "{} was answered already: {} by {}. Name another trigger, or leave it",
+        trigger,
+        first.effect,
+        first.work or first.session,
+    )
 
 
 def _ask_approval(here: Here, stored: outbox.Stored) -> Done:

@@ -1,4 +1,4 @@
-"""Routing tools: the router opens work, or asks a person; it has no shell (B5)."""
+"""Routing tools: the router opens, forwards, lists and cancels work; it has no shell (B5)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,21 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as arguments
 
 from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
-from upright.core.mandate import Mandate
+from upright.core import work as machine
+from upright.core.mandate import Mandate, Trust
 from upright.core.trigger import StoredTrigger
-from upright.store import intake, requests, work
+from upright.core.work import TERMINAL, WorkItem, WorkState
+from upright.store import (
+    handing,
+    intake,
+    jobs,
+    requests,
+    sessions,
+    succession,
+    views_routing,
+    work,
+)
+from upright.store.errors import NotNowError, UnknownIdError
 
 
 @arguments(config=STRICT)
@@ -38,7 +50,17 @@ def _spawn(here: Here, asked: SpawnArguments) -> Outcome:
     )
     opened = work.open_item(here.u, opening, here.lease.session)
     here.after.sessions.add(opened.item.session)
-    body = {"work": opened.item.id, "session": opened.item.session, "created": opened.created}
+    item = opened.item
+    body: dict[str, object] = {
+        "work": item.id,
+        "session": item.session,
+        "created": opened.created,
+    }
+    if item.state in TERMINAL:
+        body["note"] = f"this trigger had its item, which is {item.state.value}"
+    before = succession.follows(here.u.c, item.id)
+    if before is not None:
+        body["follows"] = {"work": before.work, "session": before.session}
     return Done(body=body, volatile=frozenset({"created"}))
 
 
@@ -64,6 +86,73 @@ def _ask(here: Here, asked: AskAboutArguments) -> Outcome:
     return Done(body={"request": request}, volatile=frozenset({"request"}))
 
 
+# ------------------------------------------------------------------ workers that live
+@arguments(config=STRICT)
+class ForwardArguments:
+    """A trigger of the router's, and the open item that it is for."""
+
+    trigger: str
+    work: str
+
+
+def _forward(here: Here, asked: ForwardArguments) -> Outcome:
+    stored = _own_trigger(here, asked.trigger)
+    item = _item(here, asked.work)
+    try:
+        done = handing.forward(here.u, stored, item, here.lease.session)
+    except NotNowError as error:
+        raise refused("{}", error) from error
+    here.after.sessions.add(done.session)
+    body = {"work": item.id, "forwarded": done.given, "follows": done.follows}
+    if not done.given:
+        body["note"] = "its worker had this trigger already"
+    return Done(body=body, volatile=frozenset({"forwarded", "follows", "note"}))
+
+
+def _item(here: Here, work_id: str) -> WorkItem:
+    try:
+        return work.read(here.u.c, work_id)
+    except UnknownIdError as error:
+        raise refused("there is no work item {}", work_id) from error
+
+
+@arguments(config=STRICT)
+class ListWorkArguments:
+    """Nothing: all open items are listed."""
+
+
+def _list_work(here: Here, asked: ListWorkArguments) -> Outcome:
+    del asked
+    found = views_routing.open_work(here.u.c, MOST_LISTED)
+    return Done(body={"work": found, "more": len(found) == MOST_LISTED})
+
+
+@arguments(config=STRICT)
+class CancelArguments:
+    """An open item, and why it is not wanted any more."""
+
+    work: str
+    reason: str = Field(min_length=1, max_length=1000)
+
+
+def _cancel(here: Here, asked: CancelArguments) -> Outcome:
+    """Cancel an item: its waits, questions and jobs end with it, and its worker rests for good.
+
+    Whoever has read a stranger's words cancels nothing that one of us wants.
+    """
+    item = _item(here, asked.work)
+    if item.state in TERMINAL:
+        raise refused("{} is {} already", item.id, item.state.value)
+    if here.taint < min(item.mandate.trust, Trust.MEMBER):
+        raise refused("after {} text you can't cancel {}: ask a person", here.taint.label, item.id)
+    work.move(here.u, item, machine.Stopped(), reason=asked.reason)
+    sessions.wake(here.u, item.session)
+    here.after.sessions.add(item.session)
+    here.after.devices.update(job.device for job in jobs.of_session(here.u.c, item.session))
+    return Done(body={"work": item.id, "state": WorkState.CANCELLED.value})
+
+
+MOST_LISTED: Final = 50
 TOOLS: Final = (
     Tool(
         name="spawn",
@@ -77,5 +166,24 @@ TOOLS: Final = (
         description="Ask a person about a trigger; the answer comes as a trigger.",
         arguments=AskAboutArguments,
         run=_ask,
+    ),
+    Tool(
+        name="forward",
+        description="Give a trigger to the worker of an open item. On a thread that nobody follows "
+        "that worker does from then on.",
+        arguments=ForwardArguments,
+        run=_forward,
+    ),
+    Tool(
+        name="list_work",
+        description="List the open items: id, goal, state, thread, relations.",
+        arguments=ListWorkArguments,
+        run=_list_work,
+    ),
+    Tool(
+        name="cancel",
+        description="Cancel an open item that is not wanted any more.",
+        arguments=CancelArguments,
+        run=_cancel,
     ),
 )

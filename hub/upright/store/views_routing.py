@@ -1,0 +1,73 @@
+"""Views of routing: open work as the router sees it, and what it should know of a trigger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import sqlalchemy as sa
+
+from upright.core.trigger import StoredTrigger
+from upright.store import persons, relations, succession, threads
+from upright.store.plain import Plain
+from upright.store.tables import SESSION, TRIGGER, WORK
+from upright.store.unit import Connection
+
+GOAL_CHARS: Final = 200
+
+
+def open_work(c: Connection, limit: int) -> list[Plain]:
+    """List open items, the last changed first: id, goal, state, thread, relations; no details."""
+    rows = c.execute(
+        sa.select(WORK.c.id, WORK.c.goal, WORK.c.state, WORK.c.thread_id)
+        .where(WORK.c.state.not_in(succession.ENDED))
+        .order_by(WORK.c.changed_at_ms.desc(), WORK.c.id.desc())
+        .limit(limit)
+    )
+    return [
+        {
+            "id": row.id,
+            "goal": row.goal[:GOAL_CHARS],
+            "state": row.state,
+            "thread": row.thread_id,
+            "relations": _relations(c, row.id),
+        }
+        for row in rows
+    ]
+
+
+def _relations(c: Connection, item: str) -> list[str]:
+    """Say what an item is of others, from its side."""
+    return [f"{one.kind} {one.other}" for one in relations.of(c, item) if one.work == item]
+
+
+def hints(c: Connection, triggers: Sequence[StoredTrigger]) -> dict[str, str]:
+    """Say by trigger what the router should know of it, in ids alone.
+
+    That is which item of its thread is over, who follows it, and what its person has open on
+    other threads (B6.6, B6.11). Nothing of it comes from a text.
+    """
+    return {one.id: hint for one in triggers if (hint := _hint(c, one))}
+
+
+def _hint(c: Connection, stored: StoredTrigger) -> str:
+    around = (stored.thread, *threads.linked(c, stored.thread))
+    told = []
+    live = _followed_by(c, stored)
+    if live:
+        told.append(f"followed by {', '.join(live)}")
+    before = succession.last_over(c, around)
+    if before is not None and not live:
+        told.append(f"{before.work} of this thread is {before.state}")
+    person = c.scalar(sa.select(TRIGGER.c.person).where(TRIGGER.c.id == stored.id)) or ""
+    elsewhere = persons.open_elsewhere(c, person, stored.thread)
+    if elsewhere:
+        items = ", ".join(f"{item} ({thread})" for item, thread in elsewhere)
+        told.append(f"the same person's open work: {items}")
+    return "; ".join(told)
+
+
+def _followed_by(c: Connection, stored: StoredTrigger) -> list[str]:
+    followers = threads.followers(c, stored.thread)
+    items = sa.select(SESSION.c.work_id).where(SESSION.c.id.in_(followers))
+    return sorted(str(item) for item in c.scalars(items) if item)
