@@ -14,6 +14,7 @@ from upright.api import Secret
 from upright.compose.backlog import Backlog
 from upright.compose.commands import CommandParts, HubCommands
 from upright.compose.commands_oversight import HubOversight
+from upright.compose.desk import Desk
 from upright.compose.given import model_of, private_key, roll
 from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake, IntakeParts
@@ -47,6 +48,7 @@ from upright.plugin.context import World
 from upright.plugin.life import LifeParts, Standing
 from upright.plugin.manifest import installed, listed
 from upright.plugin.reconcile import ReconcileParts
+from upright.settings.errors import SettingsError
 from upright.settings.home import Home
 from upright.settings.secrets import Secrets
 from upright.settings.shape import Settings
@@ -314,6 +316,7 @@ class _Builder:
                 policy=self.intake.policy,
                 woken=self.woken,
             ),
+            desk=Desk(units=self.units, base=self.base, woken=self.woken),
             device=lambda socket: door.serve(socket, remote=socket.remote),
             gone=GoneError,
             online=self.links.online,
@@ -326,6 +329,7 @@ class _Builder:
                 NotNowError: HTTPStatus.CONFLICT,
                 UnknownCodeError: HTTPStatus.NOT_FOUND,
                 ChangedError: HTTPStatus.CONFLICT,
+                SettingsError: HTTPStatus.UNPROCESSABLE_ENTITY,
             },
             limits=WebLimits(body_timeout_s=limits.hook_body_s, events_poll_s=limits.events_poll_s),
         )

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from upright.web import (
     commands,
+    desk,
     device,
     health,
     hooks,
@@ -64,6 +65,7 @@ def routes() -> Iterable[web.RouteDef]:
         get("/v1/costs", reads.spent),
         get("/v1/stalled", reads.stalled),
         *oversight.routes(),
+        *desk.routes(),
         get("/healthz", health.alive),
         get("/readyz", health.ready),
         get("/metrics", health.metrics),

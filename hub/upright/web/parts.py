@@ -166,6 +166,49 @@ class Oversight(Protocol):
         ...
 
 
+class Desk(Protocol):
+    """What people change of routing; ``compose.desk.Desk`` is one. Changes return after a commit.
+
+    Raises UnknownIdError, NotNowError, and SettingsError for rules that can't be read.
+    """
+
+    async def rules(self, number: int | None) -> object:
+        """Show a version of the rules, the one that holds when *number* is None."""
+        ...
+
+    async def rules_history(self, limit: int) -> object:
+        """List versions, the newest first."""
+        ...
+
+    async def edit_rules(self, text: str, base: int) -> object:
+        """Store a version that was made from number *base*."""
+        ...
+
+    async def people(self) -> object:
+        """List people with their ids."""
+        ...
+
+    async def add_person(self, name: str, kind: str) -> object:
+        """Add a person."""
+        ...
+
+    async def link_person(self, name: str, key: str) -> object:
+        """Say that an id is a person's."""
+        ...
+
+    async def follows(self) -> object:
+        """List who follows which thread."""
+        ...
+
+    async def follow(self, session: str, thread: str) -> object:
+        """Let a worker follow a thread."""
+        ...
+
+    async def unfollow(self, session: str, thread: str) -> object:
+        """Let a worker follow a thread no more."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebLimits:
     """Bounds of the web server; each interval scales down in tests."""
@@ -203,6 +246,7 @@ class Parts:
     commands: Commands
     keeper: Keeper
     oversight: Oversight
+    desk: Desk
     device: Callable[[DeviceSocket], Awaitable[None]]
     gone: Gone
     online: Callable[[], frozenset[str]]
