@@ -144,16 +144,7 @@ class _Builder:
         self.dispatcher = Dispatcher(wiring, self.links, sweep_s=limits.sweep_s)
         section = self.settings.model
         self.model = model_of(section, api_key, self.clock) if section.configured else None
-        self.base = Base(
-            modes=self.settings.modes(),
-            people=self.settings.identities(),
-            routes=section.configured,
-            passes=self.settings.routing.pass_through,
-            spill_bytes=limits.spill_bytes if self.growth.spill is not None else 0,
-            quiet=Quiet(
-                quiet_ms=round(1000 * limits.fold_quiet_s), most_ms=round(1000 * limits.fold_max_s)
-            ),
-        )
+        self.base = self._base()
         self.backlog = Backlog(self.units, self.clock, most=limits.backlog_triggers)
         parts = IntakeParts(
             units=self.units,
@@ -163,6 +154,20 @@ class _Builder:
             backlog=self.backlog,
         )
         self.intake = Intake(parts)
+
+    def _base(self) -> Base:
+        """Return what the configuration alone says of routing."""
+        limits = self.settings.limits
+        return Base(
+            modes=self.settings.modes(),
+            people=self.settings.identities(),
+            routes=self.settings.model.configured,
+            passes=self.settings.routing.pass_through,
+            spill_bytes=limits.spill_bytes if self.growth.spill is not None else 0,
+            quiet=Quiet(
+                quiet_ms=round(1000 * limits.fold_quiet_s), most_ms=round(1000 * limits.fold_max_s)
+            ),
+        )
 
     def woken(self, sessions: Collection[SessionId]) -> None:
         """Hint what an outcome may have changed: turns and deadlines."""
