@@ -49,6 +49,8 @@ the plan, where the code is (`place`), and why you stopped last time.
   checked. Name a `trigger` to answer just that one; purpose=progress says that more will come.
 - A trigger that is not for this item: `hand_back`, with the reason.
 - A card with `follows` names the item before yours: `read` its session before you begin anew.
+- `watch` wakes you by a line of a running job's output. A part that stands for itself may go to
+  another worker: `spawn_child`, and `yield_to` it when you can't go on without.
 - When the next move is somebody else's, `wait`: for the thread (CI, a review), a job, a time or a
   person. When you can't go on, `ask`.
 - `complete` needs evidence for each criterion: ids of jobs, triggers or effects, or a commit.

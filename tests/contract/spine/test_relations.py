@@ -13,7 +13,17 @@ from upright.core.mandate import Mandate, Trust
 from upright.core.transcript import Role
 from upright.core.work import WorkItem, WorkState
 from upright.engine.ports import ChatRequest
-from upright.store import codec, endings, intake, oracle, oversight, people, relations, work
+from upright.store import (
+    codec,
+    endings,
+    intake,
+    oracle,
+    oversight,
+    people,
+    relations,
+    views_work,
+    work,
+)
 from upright.store.errors import NotNowError
 from upright.store.relations import RelationKind, Spawning
 from upright.store.tables import RELATION, REQUEST, SESSION, WAIT, WORK
@@ -79,6 +89,29 @@ async def test_items_relate_both_ways_and_once(hub: StillHub) -> None:
     assert len(seen[0]) == 1
     with pytest.raises(NotNowError):
         await hub.do(lambda u: relations.relate(u, one.id, RelationKind.BLOCKS, one.id))
+
+
+@pytest.mark.clause("B11.12")
+async def test_the_router_notes_that_one_item_follows_another(hub: StillHub) -> None:
+    one, other = await hub.opened(), await hub.opened(trigger(thread="pr:8"))
+    for item in (one, other):
+        await hub.asleep(item)
+
+    def relates(request: ChatRequest) -> Say:
+        given = {"work": one.id, "kind": "follows", "other": other.id}
+        wrong = {**given, "other": "wk_nobody"}
+        step = sum(message.role is Role.ASSISTANT for message in request.messages)
+        return Say(calls=(("relate", given), ("relate", wrong))) if step == 0 else Say("Noted.")
+
+    agents = Agents(hub, ScriptedChat(router=[relates]))
+    router = await hub.router()
+    await hub.do(lambda u: people.say(u, router, "the first follows the second"))
+    await agents.go()
+    noted, refused = await agents.told(router)
+    assert noted == {"work": one.id, "relations": 1}
+    assert "wk_nobody" in refused["error"]
+    shown = await hub.see(lambda c: views_work.work(c, other.id))
+    assert [(row["kind"], row["work_id"]) for row in shown["relations"]] == [("follows", one.id)]
 
 
 # ------------------------------------------------------------------ yielding
