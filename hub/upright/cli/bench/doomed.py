@@ -73,7 +73,7 @@ class DoomedStore:
         await self._inner.close()
 
 
-async def _told_to_go(file: Path, clock: Clock) -> bool:
+async def told_to_go(file: Path, clock: Clock) -> bool:
     """Wait for the word; False when whoever would say it has gone."""
     parent = os.getppid()
     while not _is_there(file):
@@ -98,7 +98,7 @@ def main(port: int, folder: Path, number: int) -> None:
     """
     place = Place(flags={"hub.port": port})
     fate = Fate(Files(folder=folder))
-    if not asyncio.run(_told_to_go(Files(folder=folder).go(number), SystemClock())):
+    if not asyncio.run(told_to_go(Files(folder=folder).go(number), SystemClock())):
         return
 
     async def opened(where: Address, roll: Callable[[], float]) -> Storage:

@@ -1,0 +1,1 @@
+"""``upright bench siege``: many threads, many clients, and everything around the hub fails."""
