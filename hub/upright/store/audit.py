@@ -107,7 +107,6 @@ def restless(c: sa.Connection) -> list[str]:
     queued = sa.or_(
         SESSION.c.ready_at_ms.is_not(None),
         SESSION.c.lease_until_ms.is_not(None),
-        SESSION.c.fold_due_ms.is_not(None),
     )
     moving = WORK.c.state.in_([state.value for state in _MOVES])
     sending = OUTBOX.c.state.in_([state.value for state in _UNDER_WAY])

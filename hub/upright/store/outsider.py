@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from upright.store.address import Address, Server, driven
+from upright.store.errors import StoreUnavailableError
 from upright.store.pool import PoolLimits, connect_args
 from upright.store.writer import open_engine
 
@@ -31,11 +32,14 @@ async def look(where: Address, query: Callable[[sa.Connection], T]) -> T:
     """Run a query on one snapshot of a database that may be another process's.
 
     Raises:
-        sqlalchemy.exc.DBAPIError, OSError: it can't be read.
+        StoreUnavailableError: it can't be read or reached.
     """
-    if isinstance(where, Path):
-        return await asyncio.to_thread(_look_at_file, where, query)
-    return await _look_at_server(where, query)
+    try:
+        if isinstance(where, Path):
+            return await asyncio.to_thread(_look_at_file, where, query)
+        return await _look_at_server(where, query)
+    except (OSError, sa.exc.DBAPIError) as error:
+        raise StoreUnavailableError(str(where), str(error)) from error
 
 
 def _look_at_file(path: Path, query: Callable[[sa.Connection], T]) -> T:

@@ -93,6 +93,16 @@ async def test_renewing_tells_which_leases_are_lost_and_prolongs_the_others(hub:
     assert (await hub.row(SESSION))["lease_until_ms"] == until
 
 
+@pytest.mark.clause("B8.5", "B2.5")
+async def test_a_renewal_that_comes_after_the_turn_leases_nothing_anew(hub: StillHub) -> None:
+    await ready(hub)
+    (claim,) = await hub.claim()
+    await hub.do(lambda u: sessions.finish(u, claim, retry_at_ms=None, end=False))
+    assert await hub.do(lambda u: sessions.renew(u.c, [claim], u.now_ms + 99_000)) == []
+    await wake(hub, claim.session)
+    assert [one.session for one in await hub.claim()] == [claim.session]
+
+
 async def test_what_has_been_ready_longest_is_claimed_first_within_the_limit(hub: StillHub) -> None:
     late = await ready(hub, START_MS - 10)
     early = await ready(hub, START_MS - 30)

@@ -22,8 +22,8 @@ from upright.cli.bench.siege.locker import locked
 from upright.cli.bench.siege.postgres import crash_one, terminate_all
 from upright.engine.ports import Clock
 
-MEAN_S: Final = 1.2
-LEAST: Final = 8  # acknowledged between two blows, so that there is something to lose
+MEAN_S: Final = 2.0
+LEAST: Final = 10  # acknowledged between two blows, so that there is something to lose
 SILENT_S: Final = 60.0  # longer without an acknowledgement is a finding
 EARLY_ONE_IN: Final = 8  # kills during the recovery from the last one
 EARLY_S: Final = 1.5
@@ -132,10 +132,11 @@ async def _backend(siege: Siege) -> None:
     await siege.pause()
     where = siege.keeper.stage.plan.where
     if siege.landed % 3 == 2:
-        await crash_one(where, siege.dice, siege.clock)
+        siege.findings.cut += await crash_one(where, siege.dice, siege.clock)
+        await siege.check()
     else:
         for _ in range(CUTS):
-            await terminate_all(where)
+            siege.findings.cut += await terminate_all(where)
             await siege.clock.sleep(exponential_s(siege.dice, siege.hold_s / CUTS))
     siege.landed += 1
 

@@ -7,7 +7,6 @@ import json
 import shutil
 import signal
 import tempfile
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,7 +14,6 @@ from typing import Final
 import click
 
 from upright.cli.bench import strays
-from upright.cli.bench.siege import disk
 from upright.cli.bench.siege.chaos import Mode
 from upright.cli.bench.siege.report import Report
 from upright.cli.bench.siege.run import Run, Wish
@@ -84,22 +82,13 @@ def _wish(given: dict[str, object]) -> Wish:
 
 
 def _run(wish: Wish, folder: Path) -> Report:
-    """Run on a disk of its own where the mode asks for one; end whatever is left of it."""
+    """Run, and end whatever is left of it."""
     run = Run(wish=wish, folder=folder, clock=SystemClock())
-    if wish.mode is Mode.FULL and (why := disk.lacks()):
-        return run.report(skipped=why)
-    with ExitStack() as undo:
-        if wish.mode is Mode.FULL:
-            try:
-                undo.enter_context(disk.small_disk(folder / "state"))
-            except OSError as error:
-                return run.report(skipped=str(error))
-            undo.callback(run.save_state)
-        (folder / "logs").mkdir()
-        asyncio.run(_guarded(run))
-        left = strays.end(folder)
-        if not run.failures:
-            run.failures += [f"left running: {name}" for name in left]
+    (folder / "logs").mkdir()
+    asyncio.run(_guarded(run))
+    left = strays.end(folder)
+    if not run.failures:
+        run.failures += [f"left running: {name}" for name in left]
     return run.report()
 
 

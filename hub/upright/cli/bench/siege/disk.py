@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 SIZE_MB: Final = 96
 BLOCK: Final = b"\0" * 4096
 MOUNT_S: Final = 10.0
+
+
+class NoDiskError(Exception):
+    """No small disk can be had here; the sentence says why."""
 
 
 class Ballast:
@@ -50,24 +54,27 @@ def lacks() -> str:
     return "" if os.geteuid() == 0 else "kernel: only root may mount a tmpfs"
 
 
-@contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
-    """Mount a small disk at *folder* while the context is open.
+@asynccontextmanager
+async def small_disk(folder: Path) -> AsyncIterator[None]:
+    """Mount a small disk at *folder* while the context is open; nobody may use it at its end.
 
     Raises:
-        OSError: the kernel refuses.
+        NoDiskError: the kernel refuses.
     """
-    folder.mkdir(mode=0o700)
+    await asyncio.to_thread(folder.mkdir, mode=0o700)
     options = f"size={SIZE_MB}m,mode=700"
-    _run("mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder))
+    await _run("mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder))
     try:
         yield
     finally:
-        _run("umount", str(folder))
+        await _run("umount", str(folder))
 
 
-def _run(*argv: str) -> None:
-    done = subprocess.run(argv, capture_output=True, timeout=MOUNT_S, check=False)
-    if done.returncode != 0:
-        said = f"kernel: {argv[0]} refuses: {done.stderr.decode(errors='replace').strip()}"
-        raise OSError(said)
+async def _run(*argv: str) -> None:
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*argv, stdout=pipe, stderr=pipe)
+    async with asyncio.timeout(MOUNT_S):
+        _, said = await process.communicate()
+    if process.returncode != 0:
+        reason = f"kernel: {argv[0]} refuses: {said.decode(errors='replace').strip()}"
+        raise NoDiskError(reason)

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 class Findings:
     """``whole`` is how often the database was checked whole; ``broken`` what it was not.
 
+    ``inside_turn`` and ``sending``: what was under way when it was checked; ``cut``: backends of
+    PostgreSQL's that were ended.
+
     ``unknown`` effects are listed as such by the hub, which is honest and no finding.
     """
 
@@ -19,6 +22,7 @@ class Findings:
     whole: int = 0
     inside_turn: int = 0
     sending: int = 0
+    cut: int = 0
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     stuck: list[str] = field(default_factory=list)

@@ -7,12 +7,11 @@ import os
 import signal
 from typing import Final
 
-import sqlalchemy as sa
-
 from upright.cli.bench.draw import Dice
 from upright.cli.bench.errors import BenchError
 from upright.engine.ports import Clock
 from upright.store.address import Address
+from upright.store.errors import StoreUnavailableError
 from upright.store.outsider import backends, cut_off, look
 
 BACK_S: Final = 30.0
@@ -23,8 +22,10 @@ async def terminate_all(where: Address) -> int:
     return await look(where, cut_off)
 
 
-async def crash_one(where: Address, dice: Dice, clock: Clock) -> None:
-    """Kill one backend by SIGKILL, and wait until the server has recovered.
+async def crash_one(where: Address, dice: Dice, clock: Clock) -> int:
+    """Kill one backend by SIGKILL, and wait until the server has recovered; return how many fell.
+
+    The server ends all the others then, and replays its log.
 
     Raises:
         BenchError: it did not come back.
@@ -37,10 +38,10 @@ async def crash_one(where: Address, dice: Dice, clock: Clock) -> None:
     while True:
         try:
             await look(where, backends)
-        except (OSError, sa.exc.DBAPIError) as error:
+        except StoreUnavailableError as error:
             if clock.monotonic() > until:
                 said = f"PostgreSQL did not come back within {BACK_S:g} s: {error}"
                 raise BenchError(said) from error
             await clock.sleep(0.1)
         else:
-            return
+            return len(found)

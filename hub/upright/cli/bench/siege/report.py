@@ -20,6 +20,7 @@ class Report:
     kills: int
     landed: int
     answers: Mapping[str, int]
+    errors: Mapping[str, int]
     findings: Findings
     failures: tuple[str, ...] = ()
     skipped: str = ""
@@ -51,7 +52,9 @@ class Report:
             "unknown": findings.unknown,
             "inside_turn": findings.inside_turn,
             "sending": findings.sending,
+            "cut": findings.cut,
             "answers": dict(sorted(self.answers.items())),
+            "errors": dict(sorted(self.errors.items())),
             "seconds": round(self.seconds, 1),
             "seed": self.seed,
             "failures": self.all_failures(),
@@ -74,7 +77,7 @@ class Report:
         )
         yield (
             f"{told['items']} items, {told['effects']} effects, {told['unknown']} of them unknown;"
-            f" answers {told['answers']} (seed {self.seed})"
+            f" answers {told['answers']}, errors logged {told['errors']} (seed {self.seed})"
         )
         for failure in told["failures"]:
             yield f"FAILED: {failure}"

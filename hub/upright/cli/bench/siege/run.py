@@ -6,19 +6,20 @@ import asyncio
 import shutil
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import aiohttp
 import click
-import sqlalchemy as sa
 
 from upright.cli.bench.draw import Dice
 from upright.cli.bench.errors import BenchError
+from upright.cli.bench.siege import disk
 from upright.cli.bench.siege.chaos import Mode, Siege, strike
 from upright.cli.bench.siege.crowd import Client, Tally
+from upright.cli.bench.siege.errors import errors_in
 from upright.cli.bench.siege.findings import Findings
 from upright.cli.bench.siege.keeper import Keeper
 from upright.cli.bench.siege.person import Person
@@ -30,6 +31,7 @@ from upright.cli.demo.children import Children, DemoError
 from upright.engine.ports import Clock
 from upright.settings.load import environment
 from upright.store import audit
+from upright.store.errors import StoreUnavailableError
 from upright.store.outsider import look
 
 CLOSE_S: Final = 60.0
@@ -62,6 +64,7 @@ class Run:
     wish: Wish
     folder: Path
     clock: Clock
+    skipped: str = ""
     failures: list[str] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
     tally: Tally = field(default_factory=Tally)
@@ -71,16 +74,21 @@ class Run:
     async def run(self) -> None:
         """Run to the end; every process is ended, also when this is cancelled."""
         began = self.clock.monotonic()
+        if self.wish.mode is Mode.FULL and (why := disk.lacks()):
+            self.skipped = why
+            return
         try:
             async with asyncio.timeout(A_BLOW_S * self.wish.kills + self.wish.quiet_s + 120):
                 async with self._stage() as stage:
                     await self._play(stage)
-        except* (BenchError, DemoError, TimeoutError, OSError) as group:
+        except* disk.NoDiskError as refused:
+            self.skipped = "; ".join(_said(error) for error in _leaves(refused))
+        except* (BenchError, DemoError, StoreUnavailableError, OSError) as group:
             self.failures += [_said(error) for error in _leaves(group)]
         finally:
             self.seconds = self.clock.monotonic() - began
 
-    def report(self, *, skipped: str = "") -> Report:
+    def report(self) -> Report:
         """Return what came of it."""
         return Report(
             mode=self.wish.mode.value,
@@ -90,15 +98,11 @@ class Run:
             kills=self.wish.kills,
             landed=self.landed,
             answers=self.tally.answers,
+            errors=errors_in(self.folder / "logs"),
             findings=self.findings,
             failures=tuple(self.failures),
-            skipped=skipped,
+            skipped=self.skipped,
         )
-
-    def save_state(self) -> None:
-        """Keep what stands on a disk that goes away, when it will be looked at."""
-        if self.failures or self.findings.all():
-            shutil.copytree(self.folder / "state", self.folder / "state-kept")
 
     # ------------------------------------------------------------------ the parts
     @asynccontextmanager
@@ -111,13 +115,21 @@ class Run:
             threads=self.wish.threads,
             url=self.wish.url,
             lease_s=self.wish.lease_s,
+            spare_bytes=1 if self.wish.mode is Mode.FULL else None,
         )
-        connector = aiohttp.TCPConnector(limit=0)
-        try:
-            async with aiohttp.ClientSession(connector=connector) as session:
-                yield await set_up(plan, children, session)
-        finally:
-            await children.stop_all()
+        async with AsyncExitStack() as undo:
+            if self.wish.mode is Mode.FULL:
+                await undo.enter_async_context(disk.small_disk(plan.state))
+                undo.push_async_callback(asyncio.to_thread, self._save, plan)
+            undo.push_async_callback(children.stop_all)
+            connector = aiohttp.TCPConnector(limit=0)
+            session = await undo.enter_async_context(aiohttp.ClientSession(connector=connector))
+            yield await set_up(plan, children, session)
+
+    def _save(self, plan: Plan) -> None:
+        """Keep what stands on a disk that goes away, when it will be looked at."""
+        if self.failures or self.findings.all():
+            shutil.copytree(plan.state, self.folder / "state-kept")
 
     @property
     def _logs(self) -> Logs:
@@ -181,7 +193,7 @@ class Run:
         until = self.clock.monotonic() + self.wish.quiet_s
         while calm < CALM and self.clock.monotonic() < until:
             keeper.check()
-            with suppress(sa.exc.DBAPIError):  # the database is on its way back, too
+            with suppress(StoreUnavailableError):  # the database is on its way back, too
                 left = await look(where, audit.restless)
                 calm = 0 if left else calm + 1
             await self.clock.sleep(LOOK_S)

@@ -21,8 +21,8 @@ from upright.cli.demo.stage import BOT, MEMBER, PYTHON, REPOSITORY
 from upright.store.address import Address, server
 
 SCRIPT: Final = Path(__file__).with_name("script.toml")
-SECRET: Final = "SIEGE_WEBHOOK_SECRET"  # noqa: S105  # the variable's name
-TOKEN: Final = "SIEGE_GITHUB_TOKEN"  # noqa: S105  # the variable's name
+KEY_VARIABLE: Final = "SIEGE_WEBHOOK_KEY"
+API_VARIABLE: Final = "SIEGE_GITHUB_KEY"
 CONFIG: Final = """\
 # Written by `upright bench siege`.
 bots = ["github:{bot}"]
@@ -66,6 +66,7 @@ class Plan:
     threads: int
     url: str
     lease_s: float
+    spare_bytes: int | None = None  # below it the hub takes nothing in; None: its default
 
     @property
     def state(self) -> Path:
@@ -93,7 +94,11 @@ class Stage:
 async def set_up(plan: Plan, children: Children, session: aiohttp.ClientSession) -> Stage:
     """Start the model and the sandbox, open the issues, and make the hub's home; no hub yet."""
     port, secret = _free_port(), secrets.token_hex(16)
-    env = {"UPRIGHT_HOME": str(plan.folder / "hub"), SECRET: secret, TOKEN: secrets.token_hex(16)}
+    env = {
+        "UPRIGHT_HOME": str(plan.folder / "hub"),
+        KEY_VARIABLE: secret,
+        API_VARIABLE: secrets.token_hex(16),
+    }
     model = await _model(plan, children)
     github = Web(session=session, base=await _github(plan, children, env))
     _write_config(plan, port, model, github.base)
@@ -121,7 +126,7 @@ async def _model(plan: Plan, children: Children) -> str:
 async def _github(plan: Plan, children: Children, env: Mapping[str, str]) -> str:
     ready = plan.folder / "github.ready"
     argv = [*PYTHON, "upright", "sandbox", "github", "--login", BOT, "--ready-file", str(ready)]
-    keys = ["--token", env[TOKEN], "--secret", env[SECRET]]
+    keys = ["--token", env[API_VARIABLE], "--secret", env[KEY_VARIABLE]]
     child = await children.start("github", [*argv, *keys], env={})
     said: dict[str, str] = json.loads(await children.ready(child, ready))
     return said["url"]
@@ -134,13 +139,15 @@ def _write_config(plan: Plan, port: int, model: str, github: str) -> None:
         state=plan.state,
         url=plan.url,
         model=model,
-        secret=SECRET,
-        token=TOKEN,
+        secret=KEY_VARIABLE,
+        token=API_VARIABLE,
         login=BOT,
         github=github,
         member=MEMBER,
         lease_s=plan.lease_s,
     )
+    if plan.spare_bytes is not None:
+        text += f"disk_free_bytes = {plan.spare_bytes}\n"
     (plan.folder / "hub").mkdir(mode=0o700)
     (plan.folder / "hub" / "upright.toml").write_text(text, encoding="utf-8")
 

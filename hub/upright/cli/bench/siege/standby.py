@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from importlib import import_module
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -13,11 +15,15 @@ from upright.cli.place import Place
 from upright.compose.serve import serve
 from upright.engine.clock import SystemClock
 
+MODEL_CLIENT: Final = "upright.llm.wire"
+"""A hub loads it behind its start, for its weight; a life of two seconds would never call it."""
+
 
 @click.command()
 @click.option("--go", type=click.Path(path_type=Path, dir_okay=False), required=True)
 def main(go: Path) -> None:
     """Run the hub of UPRIGHT_HOME once the file GO is there, until it is killed."""
+    import_module(MODEL_CLIENT)
     place = Place()
     if asyncio.run(told_to_go(go, SystemClock())):
         logs.set_up(level=place.settings.logs.level, style=place.settings.logs.format)

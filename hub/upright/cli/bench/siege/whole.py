@@ -1,4 +1,4 @@
-"""Whole: looks at what a killed hub left behind, in a copy: the hub itself must recover the rest."""
+"""Whole: looks at what a killed hub left behind, in a copy: recovering it is the hub's own part."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import asyncio
 import shutil
 from pathlib import Path
 
-import sqlalchemy as sa
-
 from upright.cli.bench.siege.findings import Findings
 from upright.store import audit, trail
 from upright.store.address import Address
+from upright.store.errors import StoreUnavailableError
 from upright.store.outsider import look
 from upright.store.unit import Connection
 
@@ -22,7 +21,7 @@ async def check(where: Address, scratch: Path, findings: Findings) -> None:
         target = await asyncio.to_thread(_copied, where, scratch)
     try:
         wrong, leased, sending = await look(target, _look)
-    except (sa.exc.DBAPIError, OSError) as error:
+    except StoreUnavailableError as error:
         findings.broken.append(f"the database can't be read: {error}")
         return
     findings.whole += 1
