@@ -48,6 +48,17 @@ WHOLE: Final = (
     Plan(mode="locked", kills=6, words=("--hold", "8"), what="database locked for 8 s"),
     Plan(mode="backend", kills=9, postgres=True, what="backends ended, every third by kill -9"),
 )
+NOTES: Final = (
+    "Eight clients post signed webhooks, each with a synced log of what was answered.",
+    "Workers wait for timers, threads, people and children, hand back, and blunder.",
+    "Lost: an answered event that isn't stored, or that nobody took; a receipt without a comment.",
+    "Doubled: an event that is stored twice, an effect that is visible twice.",
+    "Stuck: work that nothing will wake, or that has not come to rest.",
+    "Whole: how often the database was checked; after each kill before the next start.",
+    "Broken: what it was not; the order on each thread included.",
+    "Unknown: effects that the hub lists as such, for a person to look at.",
+    f"Seeds from {SEED} on; a seed draws the same words again, not the same moments.",
+)
 QUICK: Final = (Plan(mode="kill", kills=3, what="kill -9 at random"),)
 
 
@@ -75,24 +86,11 @@ async def _one(world: World, plan: Plan, seed: int) -> dict[str, Any]:
 
 def report(told: Sequence[tuple[Plan, Sequence[dict[str, Any]]]]) -> Report:
     """Write down what the runs printed, summed up by plan."""
-    notes = (
-        "Eight clients post signed webhooks on 24 threads and elsewhere, each with a synced log of "
-        "what was answered; workers wait for timers, threads, people and children, hand back and "
-        "blunder.",
-        "Lost: an answered event or answer that isn't stored, or that nobody took; a receipt "
-        "without its comment.",
-        "Doubled: an event stored twice, an effect visible twice. Stuck: work that nothing will "
-        "wake, or that has not come to rest.",
-        "Whole: how often the database's file was checked (after each kill, before the next "
-        "start); broken: what it was not, order on a thread included.",
-        "Unknown: effects that the hub lists as such, for a person to look at.",
-        f"Seeds from {SEED} on; a seed draws the same words again, not the same moments.",
-    )
     table = Table(
         heading="Siege: what fails around the hub, under load",
         columns=COLUMNS,
         rows=[_row(plan, runs) for plan, runs in told],
-        notes=notes,
+        notes=NOTES,
     )
     return Report(tables=[table])
 

@@ -105,7 +105,9 @@ class Leases(RuleBasedStateMachine):
         is_mine = self.newest[claim.session] == claim.epoch
         assert (sessions.renew(self.c, [claim], until) == []) is is_mine
         if is_mine:
-            self.held = [(one, until if one == claim else ends) for one, ends in self.held]
+            self.held = [  # what was given back, ending at 0, stays given back
+                (one, until if one == claim and ends else ends) for one, ends in self.held
+            ]
 
     @precondition(lambda self: self.held)
     @rule(

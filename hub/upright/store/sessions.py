@@ -222,17 +222,12 @@ def claim(c: sa.Connection, now_ms: int, until_ms: int, limit: int) -> list[Clai
 
 
 def renew(c: sa.Connection, claims: Iterable[Claim], until_ms: int) -> list[Claim]:
-    """Prolong leases; return those that are lost: somebody else leads these sessions now.
+    """Prolong leases; return those that are lost. What was given back meanwhile stays given back.
 
-    A lease that was given back while the renewal was on its way stays given back: it would keep
-    the session from its next trigger until it ran out.
+    Leased anew, a session at rest would not hear its next trigger until that ran out.
     """
-    held = SESSION.c.lease_until_ms.is_not(None)
-    return [
-        one
-        for one in claims
-        if not _held(c, one, {"lease_until_ms": until_ms}, held) and not _leads(c, one)
-    ]
+    prolonged = sa.case((SESSION.c.lease_until_ms.is_not(None), until_ms))
+    return [one for one in claims if not _held(c, one, {"lease_until_ms": prolonged})]
 
 
 def next_ready_ms(c: sa.Connection) -> int | None:
@@ -260,17 +255,9 @@ def _generation(c: sa.Connection, lease: Claim) -> int:
     return int(row.generation)
 
 
-def _held(
-    c: sa.Connection, lease: Claim, values: dict[str, object], *also: sa.ColumnElement[bool]
-) -> bool:
-    mine = (SESSION.c.id == lease.session, SESSION.c.lease_epoch == lease.epoch, *also)
-    return c.execute(SESSION.update().where(*mine).values(**values)).rowcount == 1
-
-
-def _leads(c: sa.Connection, lease: Claim) -> bool:
-    """Say whether nobody has claimed the session since."""
-    row = c.execute(_STANDING, {"session": lease.session}).one_or_none()
-    return row is not None and row.lease_epoch == lease.epoch
+def _held(c: sa.Connection, lease: Claim, values: dict[str, object]) -> bool:
+    mine = sa.and_(SESSION.c.id == lease.session, SESSION.c.lease_epoch == lease.epoch)
+    return c.execute(SESSION.update().where(mine).values(**values)).rowcount == 1
 
 
 def update(c: sa.Connection, lease: Claim, **values: object) -> None:
