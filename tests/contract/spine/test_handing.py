@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
+
 import pytest
 
 from fixtures.still_hub import ANN, CAL, EVE, StillHub, trigger
@@ -228,6 +231,22 @@ async def test_a_trigger_that_races_leaving_has_exactly_one_owner(
     assert await inbox(hub, item.session) == []
     assert await inbox(hub, router) == [came.id]
     assert (await hub.row(SESSION, id=router))["ready_at_ms"] is not None
+
+
+@pytest.mark.clause("B6.4", "B19.1")
+async def test_leaving_and_a_trigger_at_the_very_same_time_leave_one_owner(hub: StillHub) -> None:
+    router = await hub.router()
+    for n in range(4):
+        item = await worker(hub, f"pr:{n}")
+        thread = await thread_of(hub, item)
+        given = trigger("ci.failed", thread=f"pr:{n}")
+        async with asyncio.TaskGroup() as group:
+            came = group.create_task(hub.one(given))
+            group.create_task(
+                hub.do(partial(follows.leave, session=item.session, thread=thread, by="operator"))
+            )
+        assert await inbox(hub, item.session) == []
+        assert (await inbox(hub, router)).count(came.result().id) == 1
 
 
 @pytest.mark.clause("B6.4")
