@@ -8,12 +8,14 @@ import pytest
 
 from fixtures.agents import AT_ONCE, call, named, worker
 from fixtures.still_hub import DEVICE, START_MS, StillHub
+from upright.agent import steps
 from upright.core.errors import InvalidError
+from upright.core.ids import JobId
 from upright.core.trigger import StoredTrigger
 from upright.core.watch import MAX_FIRED
 from upright.core.work import WorkItem
 from upright.engine.ports import ChatRequest
-from upright.store import deadlines, intake, jobs, output, watches
+from upright.store import deadlines, intake, jobs, output, sessions, watches
 from upright.store.errors import NotNowError
 from upright.store.tables import SESSION, WATCH
 from upright.store.unit import Unit
@@ -203,18 +205,20 @@ async def test_a_worker_watches_its_job_and_sleeps_until_the_line_comes(hub: Sti
 
 @pytest.mark.clause("B10.1", "B8.2")
 async def test_a_background_job_that_ends_before_its_answer_is_told_once(hub: StillHub) -> None:
-    agents, item = await worker(
-        hub,
-        call("run", {"argv": ["quick"], "background": True}),
-        call("wait", {"for": "thread", "why": "news"}),
-    )
-    async with agents.running():
-        agents.box.hint([])
-        await agents.turns()
-    told = [json.dumps(one) for one in await agents.told(item.session)]
-    transcript = "\n".join(await agents.transcript(item.session))
-    ends = sum('"outcome": "exited"' in one for one in told) + transcript.count("kind=job.finished")
-    assert ends == 1
+    item, job = await running(hub)
+    await hub.do(lambda u: sessions.wake(u, item.session))
+    (claim,) = await hub.claim()
+
+    def unit(u: Unit) -> str:
+        turn = steps.begin(u, claim)
+        turn.jobs["c_1"] = JobId(job)
+        jobs.end(u, jobs.read(u.c, job), GREEN)
+        steps.answer_jobs(u, turn, ["c_1"])
+        return turn.messages[-1].text
+
+    answer = json.loads(await hub.do(unit))
+    assert (answer["job"], answer["outcome"]) == (job, "ended")
+    assert [one.trigger.kind for one in await inbox(hub, item)] == ["job.finished"]
 
 
 @pytest.mark.clause("B10.3")
