@@ -54,7 +54,10 @@ ENDS_S: Final = 120.0
 ONLINE_S: Final = 20.0
 FRAME_BYTES: Final = 128 * 1024
 _CODE: Final = re.compile(r'"code": ?"([^"]+)"')
-RULES: Final = 'mode = "allow"\nfirst_redial_ms = 200\nmost_redial_ms = 1000\n'
+RULES: Final = (
+    'mode = "allow"\nfirst_redial_ms = 200\nmost_redial_ms = 1000\n'
+    'environment_base = "own"\nas_root = true\n'
+)
 
 
 class HubSide:

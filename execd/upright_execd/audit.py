@@ -6,8 +6,9 @@ import hashlib
 import json
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from upright_execd.clock import Clock
 from upright_execd.paths import PRIVATE_FILE
@@ -38,6 +39,19 @@ class Audit:
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
             with os.fdopen(handle, "ab", buffering=0) as file:
                 file.write(line)
+
+
+def entries(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines as they stand there, oldest first; one that can't be read is told as such."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield dict(json.loads(line))
+        except (ValueError, TypeError):
+            yield {"event": "line.broken", "number": number}
 
 
 def first_break(path: Path) -> int | None:

@@ -18,8 +18,11 @@ VERBS: Final[Mapping[str, str]] = {
     "run": "Run the daemon until it is stopped.",
     "status": "Show how the running daemon is.",
     "consent": "Answer what waits for your word.",
+    "rules": "Let commands run unasked.",
     "workspace": "List the folders in which commands may run.",
+    "log": "Show what was asked, decided and done.",
     "doctor": "Check this machine, and say how to fix it.",
+    "revoke": "End the pairing from this side.",
 }
 
 

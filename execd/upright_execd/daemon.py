@@ -27,6 +27,7 @@ from upright_execd.ownerline import OwnerLine
 from upright_execd.paths import PRIVATE_FILE, Paths, make_private
 from upright_execd.spool.store import Spool
 from upright_execd.status import questions, status
+from upright_execd.watchdog import Watchdog
 
 PRUNE_EVERY_S: Final = 24 * 3600.0
 log: Final = logging.getLogger("upright.execd")
@@ -53,16 +54,23 @@ class StopError(Exception):
     """The daemon was asked to stop."""
 
 
-async def serve(paths: Paths, clock: Clock, make_link: MakeLink) -> None:
+async def serve(
+    paths: Paths,
+    clock: Clock,
+    make_link: MakeLink,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> None:
     """Run the daemon until SIGTERM or SIGINT; commands go on in their shims.
 
-    The caller holds the state folder (:func:`alone`).
+    The caller holds the state folder (:func:`alone`). *environment* is what commands start from,
+    by default the daemon's own.
 
     Raises:
         RevokedError: the hub wants no more of this machine.
     """
     revoked: list[Exception] = []
-    daemon = await asyncio.to_thread(Daemon, paths, clock)
+    daemon = await asyncio.to_thread(Daemon, paths, clock, environment)
 
     def stop() -> None:
         # If a disk or a program holds a thread for too long, stop all the same: all that counts
@@ -85,7 +93,9 @@ async def serve(paths: Paths, clock: Clock, make_link: MakeLink) -> None:
 class Daemon:
     """One run of the daemon on one state folder, which it has to itself; making it blocks."""
 
-    def __init__(self, paths: Paths, clock: Clock) -> None:
+    def __init__(
+        self, paths: Paths, clock: Clock, environment: Mapping[str, str] | None = None
+    ) -> None:
         self._paths, self._clock = paths, clock
         audit = Audit(paths.audit, clock)
         self._files = OwnerFiles(paths, audit, self._rules_changed)
@@ -100,7 +110,7 @@ class Daemon:
             clock=clock,
             os_boot_id=os_boot_id(),
             enforceable=enforceable(),
-            login_environment=settings.login_environment(),
+            login_environment=environment or settings.login_environment(),
             rules=lambda: self._files.rules,
         )
 
@@ -116,13 +126,14 @@ class Daemon:
             await commands.load()
             self._commands = commands
             self._link = await asyncio.to_thread(make_link, commands)
-            inherited = self.house.login_environment.get(COMMAND_VARIABLE, "")
+            inherited = settings.login_environment().get(COMMAND_VARIABLE, "")
             line = OwnerLine(self._paths, self._answer, inherited=inherited)
             group.create_task(commands.run(), name="commands")
             group.create_task(self._files.run(), name="owner's files")
             group.create_task(line.run(), name="owner's line")
             group.create_task(self._link.run(), name="link")
             group.create_task(self._prune(), name="prune")
+            group.create_task(Watchdog().run(self._clock), name="watchdog")
             group.create_task(self._wait_for_stop(), name="stop")
 
     def stop(self) -> None:

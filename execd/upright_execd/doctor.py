@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import socket
 import ssl
@@ -12,10 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from upright_execd import daemon, network, pinned, settings, workspace
+from upright_execd import daemon, login, network, pinned, selftest, settings, workspace
 from upright_execd.audit import first_break
 from upright_execd.confinement import enforceable
 from upright_execd.errors import ExecdError
@@ -156,10 +158,40 @@ def _distributions(_paths: Paths) -> Finding:
 def _confinement(_paths: Paths) -> Finding:
     profiles = enforceable()
     seen = f"profiles: {', '.join(sorted(profiles))}"
-    if Confinement.WORKSPACE not in profiles:
-        fix = "Use Linux 6.2 or later with Landlock on; until then confined commands are denied."
+    fix = "Use Linux 6.2 or later with Landlock on; until then confined commands are denied."
+    if Confinement.WORKSPACE_NO_NETWORK not in profiles:
         return Finding(id="confinement", verdict=Verdict.WARN, evidence=seen, fix=fix)
-    return Finding(id="confinement", verdict=Verdict.OK, evidence=seen)
+    if found := selftest.faults():
+        seen = f"a confined process {' and '.join(found)}"
+        fix = 'Write into execd.toml: mode = "off"'
+        return Finding(id="confinement", verdict=Verdict.FAIL, evidence=seen, fix=fix)
+    return Finding(id="confinement", verdict=Verdict.OK, evidence=f"{seen}; tried out")
+
+
+def _path(_paths: Paths) -> Finding:
+    own = settings.login_environment()
+    captured = login.capture(own)
+    if captured is None:
+        seen = "the login shell does not tell its environment; the daemon's own is used"
+        return Finding(id="path", verdict=Verdict.WARN, evidence=seen, fix="chsh -s /bin/bash")
+    here, there = (env.get("PATH", "").split(":") for env in (own, captured))
+    missing = [name for name in here if name and name not in there]
+    if missing:
+        seen = f"on this PATH, and not on that of commands: {', '.join(missing)}"
+        fix = f"echo 'export PATH={missing[0]}:$PATH' >> ~/.profile"
+        return Finding(id="path", verdict=Verdict.WARN, evidence=seen, fix=fix)
+    return Finding(id="path", verdict=Verdict.OK, evidence="commands find what this shell finds")
+
+
+def _linger(_paths: Paths) -> Finding:
+    user = pwd.getpwuid(os.getuid()).pw_name
+    if not Path("/run/systemd/system").is_dir():
+        return Finding(id="linger", verdict=Verdict.OK, evidence="no systemd here")
+    if Path("/var/lib/systemd/linger", user).exists():
+        return Finding(id="linger", verdict=Verdict.OK, evidence=f"{user} lingers")
+    seen = f"what {user} started ends with the last log-out"
+    fix = f"loginctl enable-linger {user}"
+    return Finding(id="linger", verdict=Verdict.WARN, evidence=seen, fix=fix)
 
 
 def _audit(paths: Paths) -> Finding:
@@ -195,6 +227,8 @@ _CHECKS: Final[tuple[Callable[[Paths], Finding], ...]] = (
     _disk,
     _distributions,
     _confinement,
+    _path,
+    _linger,
     _audit,
     _owner,
 )

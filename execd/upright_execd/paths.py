@@ -35,11 +35,6 @@ class Paths:
         return self.config / "rules.json"
 
     @property
-    def login(self) -> Path:
-        """The environment of the owner's login shell, as ``execd pair`` or ``run`` found it."""
-        return self.state / "login.json"
-
-    @property
     def pairing(self) -> Path:
         """The hub that this machine is paired with."""
         return self.config / "hub.json"

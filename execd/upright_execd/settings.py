@@ -28,12 +28,20 @@ class Mode(StrEnum):
     FULL = "full"
 
 
+class Base(StrEnum):
+    """Where a command's environment comes from."""
+
+    LOGIN = "login"  # the login shell of the daemon's user
+    OWN = "own"  # the daemon's own environment
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The owner's settings; the names are the keys of the file.
 
     ``environment`` names variables that a command may set beside the fixed few; ``readable`` what a
     command without secrets may read beside the system, the programs on the PATH and its workspace.
+    ``as_root``: the owner knows that commands would have all rights of the machine.
     """
 
     mode: Mode = Mode.ASK
@@ -47,6 +55,8 @@ class Settings:
     most_redial_ms: int = 60_000
     environment: tuple[str, ...] = ()
     readable: tuple[Path, ...] = ()
+    environment_base: Base = Base.LOGIN
+    as_root: bool = False
 
 
 def home_from_environment() -> Path | None:
@@ -56,7 +66,7 @@ def home_from_environment() -> Path | None:
 
 
 def login_environment() -> dict[str, str]:
-    """Return the environment that commands start from: the daemon's own, less what is ours."""
+    """Return this process's own environment, less what is ours."""
     return {name: value for name, value in _ENVIRONMENT.items() if name != HOME_VARIABLE}
 
 
@@ -115,6 +125,20 @@ def _mode(where: str, value: object) -> Mode:
     return Mode(str(value))
 
 
+def _base(where: str, value: object) -> Base:
+    if value not in list(Base):
+        sentence = f"{where} = {value!r} is neither {' nor '.join(Base)}."
+        raise SettingsError(sentence, advice="Correct it, or delete the line for the default.")
+    return Base(str(value))
+
+
+def _flag(where: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        sentence = f"{where} = {value!r} is neither true nor false."
+        raise SettingsError(sentence, advice="Correct it, or delete the line for the default.")
+    return value
+
+
 def _between(least: int, most: int) -> Callable[[str, object], int]:
     def check(where: str, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -158,5 +182,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "most_redial_ms": _between(10, 600_000),
     "environment": _names,
     "readable": _folders,
+    "environment_base": _base,
+    "as_root": _flag,
 }
 _ENVIRONMENT: Final = dict(os.environ)  # noqa: TID251  # the one place that reads it, and once

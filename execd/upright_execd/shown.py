@@ -15,6 +15,11 @@ def argv(parts: Sequence[str]) -> str:
     return json.dumps(list(parts), ensure_ascii=True).replace("\x7f", "\\u007f")
 
 
+def value(value: object) -> str:
+    """Return a JSON value in the same way."""
+    return json.dumps(value, ensure_ascii=True).replace("\x7f", "\\u007f")
+
+
 def text(value: str) -> str:
     """Return one string in the same way: a path, a name."""
     return argv([value])[1:-1]

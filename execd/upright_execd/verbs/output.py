@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from upright_execd.errors import NotRunningError
+from upright_execd.ownerline import ask
 from upright_execd.paths import Paths
 from upright_execd.settings import find_paths
 
@@ -26,3 +28,11 @@ def paths_of(ctx: click.Context) -> Paths:
 def print_json(value: object) -> None:
     """Print one JSON object."""
     click.echo(json.dumps(value, indent=2))
+
+
+def tell(paths: Paths) -> None:
+    """Have a running daemon look at once; one that doesn't run will look when it starts."""
+    try:
+        ask(paths, {"op": "reload"})
+    except NotRunningError:
+        return

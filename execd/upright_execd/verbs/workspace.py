@@ -7,11 +7,8 @@ from pathlib import Path
 import click
 
 from upright_execd import git, workspace
-from upright_execd.errors import NotRunningError
-from upright_execd.ownerline import ask
-from upright_execd.paths import Paths
 from upright_execd.settings import login_environment
-from upright_execd.verbs.output import as_json, paths_of, print_json
+from upright_execd.verbs.output import as_json, paths_of, print_json, tell
 
 
 @click.group("workspace")
@@ -27,7 +24,7 @@ def add(ctx: click.Context, path: Path, label: str | None) -> None:
     """Let commands run in PATH, and in the worktrees beside it."""
     paths = paths_of(ctx)
     added = workspace.add(paths.workspaces, path, label)
-    _tell(paths)
+    tell(paths)
     click.echo(f"{added.label}  {added.path}")
     for remote in git.remotes(added.path, login_environment()):
         click.echo(f"  {remote}")
@@ -64,13 +61,5 @@ def rm(ctx: click.Context, name: str) -> None:
     """Take the folder with this path or label off the list; its files stay."""
     paths = paths_of(ctx)
     removed = workspace.remove(paths.workspaces, name)
-    _tell(paths)
+    tell(paths)
     click.echo(f"{removed.label}  {removed.path} is no workspace any more.")
-
-
-def _tell(paths: Paths) -> None:
-    """Have a running daemon look at once; one that doesn't run will look when it starts."""
-    try:
-        ask(paths, {"op": "reload"})
-    except NotRunningError:
-        return

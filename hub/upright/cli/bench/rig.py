@@ -32,7 +32,10 @@ outbox_cap_s = 0.5
 connector_base_s = 0.1
 events_poll_s = 0.5
 """
-RULES: Final = 'mode = "allow"\nfirst_redial_ms = 50\nmost_redial_ms = 200\n'
+RULES: Final = (
+    'mode = "allow"\nfirst_redial_ms = 50\nmost_redial_ms = 200\n'
+    'environment_base = "own"\nas_root = true\n'
+)
 
 
 @dataclass(slots=True, kw_only=True)

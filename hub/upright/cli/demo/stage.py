@@ -60,7 +60,7 @@ class Plan:
     environment: Mapping[str, str]
     sabotage: Sabotage | None = None
     config: str = ""
-    rules: str = 'mode = "allow"\n'
+    rules: str = 'mode = "allow"\nenvironment_base = "own"\nas_root = true\n'
 
     @property
     def has_real_model(self) -> bool:
