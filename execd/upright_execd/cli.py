@@ -22,7 +22,7 @@ VERBS: Final[Mapping[str, str]] = {
     "workspace": "List the folders in which commands may run.",
     "log": "Show what was asked, decided and done.",
     "doctor": "Check this machine, and say how to fix it.",
-    "revoke": "End the pairing from this side.",
+    "revoke": "Wipe the key and the pairing on this side.",
 }
 
 

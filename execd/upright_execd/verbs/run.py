@@ -28,8 +28,8 @@ def verb(ctx: click.Context, *, verbose: bool) -> None:
     """Run the daemon until it is stopped; commands that run go on without it."""
     paths = paths_of(ctx)
     found = settings.load(paths.settings)
-    _check_user(found)
     paired(paths)
+    _check_user(found)
     to_stderr(is_verbose=verbose)
 
     def link(commands: LocalCommands) -> daemon.Link:

@@ -14,6 +14,9 @@ import pytest
 
 from fixtures.eventually import eventually, eventually_awaited
 from fixtures.local_execd import Local, running
+from fixtures.require import skip_or_fail
+from upright_execd import argvrules
+from upright_execd.argvrules import ArgvRule
 from upright_execd.audit import first_break
 from upright_execd.errors import NotRunningError, RemoteError
 from upright_execd.ownerline import ask
@@ -240,3 +243,72 @@ async def test_a_question_that_is_none_gets_a_sentence(local: Local) -> None:
 def test_without_a_daemon_the_answer_says_so(tmp_path: Path) -> None:
     with pytest.raises(NotRunningError, match="execd run"):
         ask(paths_in(tmp_path), {"op": "status"})
+
+
+async def test_always_lets_this_very_argv_run_here_and_nothing_else(local: Local) -> None:
+    question = await asked(local, "touch", "ran")
+    assert question["always"]["argv"] == ["touch", "ran"]
+    code, out, _ = await execd(local, "consent", "allow", "jb_1", "--always")
+    assert (code, out) == (0, "jb_1: always\n")
+    assert (await local.final()).ending is Ending.EXITED
+    await eventually(lambda: local.daemon.house.rules().argv_rules)
+    assert (await local.run("touch", "ran", command_id="jb_2")).ending is Ending.EXITED
+    for number, argv in enumerate((["touch", "other"], ["touch", "ran", "x"]), start=3):
+        await local.commands.exec(local.order(*argv, command_id=f"jb_{number}"))
+        await local.reached(f"jb_{number}", State.AWAITING_CONSENT)
+    inner = local.root / "inner"
+    inner.mkdir()
+    await local.commands.exec(local.order("touch", "ran", command_id="jb_9", cwd=str(inner)))
+    await local.reached("jb_9", State.AWAITING_CONSENT)
+
+
+@pytest.mark.parametrize("argv", [["sh", "-c", "ls"], ["env", "ls"], ["python3", "-c", "1"]])
+async def test_for_a_wrapper_always_is_not_offered(local: Local, argv: list[str]) -> None:
+    question = await asked(local, *argv)
+    assert "runs whatever its arguments say" in question["always"]
+    code, _, err = await execd(local, "consent", "allow", "jb_1", "--always")
+    assert (code, "can't be allowed for always" in err) == (2, True)
+    assert (await local.reached("jb_1", State.AWAITING_CONSENT)).outcome is None
+
+
+async def test_what_a_rule_allowed_is_the_file_that_was_judged(
+    local: Local, tmp_path: Path
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, said in (("good", "good"), ("evil", "evil")):
+        (tools / name).write_text(f"#!/bin/sh\necho {said}\n", encoding="ascii")
+        (tools / name).chmod(0o755)
+    link = tools / "tool"
+    link.symlink_to(tools / "good")
+    rule = ArgvRule(program=str(tools / "good"), argv=(str(link),))
+    await asyncio.to_thread(argvrules.add, local.daemon.house.paths.rules, rule)
+    await say(local, op="reload")
+    await eventually(lambda: local.daemon.house.rules().argv_rules)
+    await local.run(str(link))
+    assert await local.output() == [b"good\n"]
+    link.unlink()
+    link.symlink_to(tools / "evil")
+    await local.commands.exec(local.order(str(link), command_id="jb_2"))
+    await local.reached("jb_2", State.AWAITING_CONSENT)
+
+
+async def test_in_mode_ask_a_confined_command_in_a_workspace_runs_unasked(local: Local) -> None:
+    if Confinement.WORKSPACE not in local.daemon.house.enforceable:
+        skip_or_fail("landlock", "kernel: Landlock ABI 3 (Linux 6.2)")
+    outcome = await local.run("touch", "ran", confinement=Confinement.WORKSPACE)
+    assert (outcome.ending, outcome.number) == (Ending.EXITED, 0)
+
+
+async def test_in_mode_read_only_nothing_else_runs(tmp_path: Path) -> None:
+    async with running(tmp_path, ('mode = "read_only"',)) as local:
+        assert denied(await local.run("true")) == "mode_read_only"
+        if Confinement.READ_ONLY not in local.daemon.house.enforceable:
+            skip_or_fail("landlock", "kernel: Landlock ABI 3 (Linux 6.2)")
+        outcome = await local.run("ls", command_id="jb_2", confinement=Confinement.READ_ONLY)
+        assert outcome.number == 0
+
+
+async def test_in_mode_full_a_folder_outside_does_not_ask(tmp_path: Path) -> None:
+    async with running(tmp_path, ('mode = "full"',)) as local:
+        assert (await local.run("true", cwd=str(tmp_path))).ending is Ending.EXITED

@@ -3,15 +3,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from upright_execd import cli
+from upright_execd.audit import Audit
 from upright_execd.cli import VERBS, execd
+from upright_execd.clock import SystemClock
 from upright_execd.daemon import alone
-from upright_execd.paths import paths_in
+from upright_execd.paths import make_private, paths_in
 from upright_execd.pinned import Pinned, save
 
 HEAVY = {"websockets", "cryptography", "keyring", "asyncio"}
@@ -70,20 +73,88 @@ def test_run_with_wrong_settings_exits_2_and_names_the_key(
     assert (code, "'mod'" in err, "'mode'" in err) == (2, True, True)
 
 
+PINNED = Pinned(
+    url="ws://127.0.0.1:9/v1/device",
+    host="127.0.0.1:9",
+    hub_id="hb_1",
+    hub_key=bytes(32),
+    device_id="dv_1",
+    key_file="/nowhere",
+)
+
+
 def test_a_second_daemon_exits_75_and_names_the_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    pinned = Pinned(
-        url="ws://127.0.0.1:9/v1/device",
-        host="127.0.0.1:9",
-        hub_id="hb_1",
-        hub_key=bytes(32),
-        device_id="dv_1",
-    )
-    save(tmp_path / "hub.json", pinned)
+    save(tmp_path / "hub.json", PINNED)
+    (tmp_path / "execd.toml").write_text("as_root = true", encoding="ascii")
+    (tmp_path / "execd.toml").chmod(0o600)
     with alone(paths_in(tmp_path)):
         code, _, err = run(tmp_path, "run", capsys=capsys)
     assert (code, "Another execd (process" in err) == (75, True)
+
+
+def test_as_root_it_does_not_run_unless_its_owner_wrote_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "hub.json", PINNED)
+    monkeypatch.setattr("os.getuid", lambda: 0)
+    code, _, err = run(tmp_path, "run", capsys=capsys)
+    assert (code, "as_root = true" in err) == (2, True)
+
+
+def test_rules_are_added_listed_and_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    added = run(tmp_path, "rules", "add", "--cwd", "/", "git", "status", "-s", "**", capsys=capsys)
+    assert added[0] == 0
+    _, out, _ = run(tmp_path, "rules", "ls", "--json", capsys=capsys)
+    (row,) = json.loads(out)["rules"]
+    assert Path(row["program"]).is_absolute()
+    assert (row["argv"], row["cwd"]) == (["git", "status", "-s", "**"], "/")
+    assert run(tmp_path, "rules", "rm", "1", capsys=capsys)[0] == 0
+    assert run(tmp_path, "rules", "rm", "1", capsys=capsys)[0] == 3
+
+
+@pytest.mark.parametrize("argv", [["env", "ls"], ["sh", "-c", "ls"], ["/usr/bin/env", "**"]])
+def test_a_rule_for_a_wrapper_is_refused_with_a_reason(
+    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(tmp_path, "rules", "add", *argv, capsys=capsys)
+    assert (code, "runs whatever its arguments say" in err) == (2, True)
+    assert not (tmp_path / "rules.json").exists()
+
+
+def test_the_log_cannot_steer_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "\x1b]52;c;AAAA\x07\u202e\x9b2J\x7f\n\r"
+    audit = Audit(paths_in(tmp_path).audit, SystemClock())
+    make_private(tmp_path / "state")
+    audit.write("command.judged", argv=[evil], cwd=evil, **{evil: 1})
+    code, out, _ = run(tmp_path, "log", capsys=capsys)
+    assert (code, out.count("\n")) == (0, 1)
+    assert all(32 <= ord(letter) < 127 for letter in out.rstrip("\n"))
+    assert run(tmp_path, "log", "--verify", capsys=capsys)[0] == 0
+    path = paths_in(tmp_path).audit
+    path.write_text(path.read_text(encoding="ascii").replace("judged", "denied"), encoding="ascii")
+    code, _, err = run(tmp_path, "log", "--verify", capsys=capsys)
+    assert (code, "line 1" in err) == (1, True)
+    path.write_text("no json\n", encoding="ascii")
+    assert "line.broken" in run(tmp_path, "log", "-n", "1", "--jsonl", capsys=capsys)[1]
+
+
+def test_revoke_wipes_the_key_and_the_pairing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = tmp_path / "key"
+    key.write_text("00" * 32, encoding="ascii")
+    save(tmp_path / "hub.json", replace(PINNED, key_file=str(key)))
+    code, out, _ = run(tmp_path, "revoke", capsys=capsys)
+    assert (code, "upright device revoke dv_1" in out) == (0, True)
+    assert not key.exists()
+    assert not (tmp_path / "hub.json").exists()
+    assert run(tmp_path, "revoke", capsys=capsys)[0] == 3
 
 
 def test_workspaces_are_added_listed_and_removed(
