@@ -18,6 +18,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from upright_execd import daemon, login, network, pinned, selftest, settings, workspace
+from upright_execd.asking import ask
 from upright_execd.audit import first_break
 from upright_execd.confinement import enforceable
 from upright_execd.errors import ExecdError
@@ -105,13 +106,13 @@ def _git(_paths: Paths) -> Finding:
     fix = "Install git 2.20 or later, and start execd with it on the PATH."
     if path is None:
         return Finding(id="git", verdict=Verdict.FAIL, evidence="not on the PATH", fix=fix)
-    asked = [path, "--version"]
     try:
-        done = subprocess.run(asked, capture_output=True, timeout=BOUND_S, check=True, text=True)  # noqa: S603  # git itself, with a fixed argument
-    except subprocess.SubprocessError as error:
+        done = ask([path, "--version"], within_s=BOUND_S)
+    except subprocess.TimeoutExpired as error:
         return Finding(id="git", verdict=Verdict.FAIL, evidence=str(error), fix=fix)
-    seen = f"{path}: {done.stdout.strip()}"
-    words = [*done.stdout.split(), "0", "0", "0"]
+    said = done.stdout.decode("utf-8", "replace").strip()
+    seen = f"{path}: {said}"
+    words = [*said.split(), "0", "0", "0"]
     numbers = [int(part) for part in words[2].split(".")[:2] if part.isdecimal()]
     is_new = tuple(numbers) >= MIN_GIT
     verdict = Verdict.OK if is_new else Verdict.FAIL

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from upright_execd.asking import ask
+
 _BOUND_S: Final = 5
 _MAX_REMOTES: Final = 20
 _CREDENTIALS: Final = re.compile(r"^(?P<scheme>[a-z+]+://)[^/@]*@")
@@ -24,15 +26,14 @@ def remotes(folder: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
     if git is None:
         return ()
     try:
-        done = subprocess.run(  # noqa: S603  # a fixed argv; only the folder varies, and after -C
+        done = ask(
             [git, "-C", str(folder), "remote", "-v"],
             env=clean | {"GIT_OPTIONAL_LOCKS": "0"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_BOUND_S,
-            check=True,
+            within_s=_BOUND_S,
         )
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    if done.returncode:
         return ()
     return parse(done.stdout.decode("utf-8", "replace"))
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from upright_execd.asking import ask
+
 BOUND_S: Final = 10.0
 MARK: Final = "upright-execd-environment"
 CAPTURE_VARIABLE: Final = "UPRIGHT_EXECD_CAPTURE"
@@ -60,19 +62,9 @@ def parse(said: bytes) -> dict[str, str] | None:
 
 
 def _asked(argv: list[str], env: Mapping[str, str], home: str) -> dict[str, str] | None:
-    where = home if Path(home).is_dir() else "/"
+    where = Path(home) if Path(home).is_dir() else Path("/")
     try:
-        done = subprocess.run(  # noqa: S603  # the user's own shell, by the password file
-            argv,
-            env=env,
-            cwd=where,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=BOUND_S / 2,
-            check=False,
-            start_new_session=True,
-        )
+        done = ask(argv, env=env, cwd=where, within_s=BOUND_S / 2)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return parse(done.stdout)

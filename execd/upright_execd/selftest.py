@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from upright_execd.asking import ask
+
 _ROOT: Final = str(Path(__file__).parents[1])
 BOUND_S: Final = 10.0
 PROGRAM: Final = f"""
@@ -46,16 +48,11 @@ def faults() -> list[str]:
         secret.write_text("x", encoding="ascii")
         argv = [sys.executable, "-I", "-S", "-E", "-c", PROGRAM]
         try:
-            done = subprocess.run(  # noqa: S603  # our own interpreter and program
-                [*argv, str(inside), str(folder / "outside"), str(secret)],
-                capture_output=True,
-                text=True,
-                timeout=BOUND_S,
-                check=False,
-            )
+            words = (str(inside), str(folder / "outside"), str(secret))
+            done = ask([*argv, *words], within_s=BOUND_S)
         except (OSError, subprocess.TimeoutExpired) as error:
             return [str(error)]
-    said = done.stdout.split("\n")[:-1]
+    said = done.stdout.decode().splitlines()
     if said[-1:] != ["tried"]:
-        return (done.stderr.strip().splitlines() or ["it ended early"])[-1:]
+        return (done.stderr.decode().strip().splitlines() or ["it ended early"])[-1:]
     return said[:-1]

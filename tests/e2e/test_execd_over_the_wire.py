@@ -179,7 +179,7 @@ async def test_doctor_is_content_with_a_paired_machine_that_runs(pair: Pair) -> 
 
 
 async def test_in_mode_ask_the_owner_answers_on_the_command_line(pair: Pair) -> None:
-    (pair.execd.home / "execd.toml").write_text('mode = "ask"', encoding="ascii")
+    (pair.execd.home / "execd.toml").write_text('mode = "ask"\nas_root = true', encoding="ascii")
     await pair.execd.run(pair.hub)
     await pair.hub.command("touch", "ran", cwd=pair.execd.root)
     states = pair.hub.dispatcher.states
