@@ -35,6 +35,7 @@ from upright.store import (
 )
 from upright.store.events import About, Cost, charge, record
 from upright.store.sessions import Answer, Claim, Line
+from upright.store.strategy import Pressing
 from upright.store.unit import Connection, Unit
 
 MODEL = "model"
@@ -141,10 +142,14 @@ def take_inbox(u: Unit, turn: Turn) -> None:
 
     Oldest first, and what is urgent last; what a side step still answers stays.
     """
-    triggers, is_cut = _to_take(u.c, turn)
+    _take(u, turn, strategy.pressing(u.c, turn.claim.session))
+
+
+def _take(u: Unit, turn: Turn, pressing: Pressing) -> None:
+    triggers = _to_take(u.c, turn, pressing)
     is_router = turn.kind == "router"
     text = batch(triggers, views_routing.hints(u.c, triggers) if is_router else {})
-    if is_cut:
+    if pressing.urgent:
         text = f"{prompts.CUT}\n\n{text}"
     if turn.work is not None and not turn.carded:
         text = f"{card.render(u, work.read(u.c, turn.work), triggers)}\n\n{text}"
@@ -159,13 +164,11 @@ def take_inbox(u: Unit, turn: Turn) -> None:
         work.woken(u, work.read(u.c, turn.work))
 
 
-def _to_take(c: Connection, turn: Turn) -> tuple[list[StoredTrigger], bool]:
-    """Return the batch in its order, and whether anything in it cut a step short."""
-    pressing = strategy.pressing(c, turn.claim.session)
-    beside = set(pressing.questions) - turn.declined
+def _to_take(c: Connection, turn: Turn, pressing: Pressing) -> list[StoredTrigger]:
+    """Return the batch in its order: what is urgent last."""
+    beside, urgent = set(pressing.questions) - turn.declined, set(pressing.urgent)
     come = [one for one in intake.unread(c, turn.claim.session) if one.id not in beside]
-    urgent = set(pressing.urgent)
-    return sorted(come, key=lambda one: one.id in urgent), bool(urgent)
+    return sorted(come, key=lambda one: one.id in urgent)
 
 
 def _took(u: Unit, turn: Turn, triggers: Sequence[StoredTrigger], number: int) -> None:

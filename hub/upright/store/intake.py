@@ -41,6 +41,20 @@ HUB: Final = Actor(id="hub", name="hub", kind=ActorKind.SYSTEM)
 
 # statements of the hot path are made once: building one costs more than running it
 _ADD_DELIVERY: Final = DELIVERY.insert()
+_UNREAD: Final = (
+    sa.select(TRIGGER)
+    .join(DELIVERY, DELIVERY.c.trigger_id == TRIGGER.c.id)
+    .where(DELIVERY.c.session_id == sa.bindparam("session"), DELIVERY.c.taken_n.is_(None))
+    .order_by(TRIGGER.c.seq)
+)
+_TAKEN: Final = (
+    DELIVERY.update()
+    .where(
+        DELIVERY.c.session_id == sa.bindparam("session"),
+        DELIVERY.c.trigger_id.in_(sa.bindparam("found", expanding=True)),
+    )
+    .values(taken_n=sa.bindparam("entry"))
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,25 +339,13 @@ def _read(row: sa.Row[tuple[object, ...]]) -> StoredTrigger:
 
 def unread(c: sa.Connection, session: str) -> list[StoredTrigger]:
     """Read what a session has not taken yet, oldest first."""
-    rows = c.execute(
-        sa.select(TRIGGER)
-        .join(DELIVERY, DELIVERY.c.trigger_id == TRIGGER.c.id)
-        .where(DELIVERY.c.session_id == session, DELIVERY.c.taken_n.is_(None))
-        .order_by(TRIGGER.c.seq)
-    )
-    return [_read(row) for row in rows]
+    return [_read(row) for row in c.execute(_UNREAD, {"session": session})]
 
 
 def taken(c: sa.Connection, session: str, triggers: Sequence[StoredTrigger], entry: int) -> None:
     """Note that an entry of the transcript took these triggers: that is their acknowledgement."""
-    c.execute(
-        DELIVERY.update()
-        .where(
-            DELIVERY.c.session_id == session,
-            DELIVERY.c.trigger_id.in_([trigger.id for trigger in triggers]),
-        )
-        .values(taken_n=entry)
-    )
+    found = [trigger.id for trigger in triggers]
+    c.execute(_TAKEN, {"session": session, "found": found, "entry": entry})
 
 
 def hand_on(u: Unit, session: str, stored: StoredTrigger) -> bool:

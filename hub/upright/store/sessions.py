@@ -66,6 +66,11 @@ _LAST: Final = sa.select(sa.func.max(ENTRY.c.n)).where(
 _STANDING: Final = sa.select(SESSION.c.lease_epoch, SESSION.c.generation).where(_ONE)
 _ADD_ENTRY: Final = ENTRY.insert()
 _ADD_TURN: Final = TURN.insert()
+_CUT_TURN: Final = (
+    TURN.update()
+    .where(TURN.c.session_id == sa.bindparam("session"), TURN.c.ended_at_ms.is_(None))
+    .values(ended_at_ms=_NOW, ending="cut_short")
+)
 _END_TURN: Final = (
     TURN.update()
     .where(TURN.c.id == sa.bindparam("turn"))
@@ -354,8 +359,7 @@ def append(u: Unit, lease: Claim, line: Line) -> int:
 def begin_turn(u: Unit, lease: Claim) -> str:
     """Note that a turn began, and that an earlier one never ended; return its id."""
     check(u.c, lease)
-    cut = sa.and_(TURN.c.session_id == lease.session, TURN.c.ended_at_ms.is_(None))
-    u.c.execute(TURN.update().where(cut).values(ended_at_ms=u.now_ms, ending="cut_short"))
+    u.c.execute(_CUT_TURN, {"session": lease.session, "now_ms": u.now_ms})
     turn = u.new_id("turn")
     begun = {
         "id": turn,
