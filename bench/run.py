@@ -26,6 +26,7 @@ from bench import (
     p1_intake,
     p2_pass_through,
     p3_folding,
+    p6_sleep,
     p7_commands,
     p14_weight,
     siege,
@@ -38,13 +39,14 @@ BENCHES: Final[dict[str, Callable[[World], Awaitable[Report]]]] = {
     "p1": p1_intake.run,
     "p2": p2_pass_through.run,
     "p3": p3_folding.run,
+    "p6": p6_sleep.run,
     "p7": p7_commands.run,
     "p14": p14_weight.run,
     "demo": demo.run,
     "kill": kill.run,
     "siege": siege.run,
 }
-LONG: Final = {"kill": kill.WITHIN_S, "siege": siege.WITHIN_S}
+LONG: Final = {"kill": kill.WITHIN_S, "p6": p6_sleep.WITHIN_S, "siege": siege.WITHIN_S}
 """What runs when it is named, within a limit of its own (seconds)."""
 HERE: Final = Path(__file__).parent
 SECTION: Final = re.compile(r"<!-- (\w+) -->\n(.*?)<!-- end \1 -->\n", re.DOTALL)
