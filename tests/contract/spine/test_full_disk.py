@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from fixtures.still_hub import SOURCE, StillHub, trigger
+from upright.compose.backlog import Backlog
 from upright.compose.growth import Growth
-from upright.compose.intake import Intake
+from upright.compose.intake import Intake, IntakeParts
 from upright.core.retention import Keep
 from upright.engine.disk import Disk, DiskParts
 from upright.engine.embedded import EmbeddedEngine, EngineLimits
 from upright.engine.ports import Lease
 from upright.engine.pruner import Pruner, PruneTimes
+from upright.engine.signals import Signals
 from upright.settings.shape import RetentionSection
 from upright.store.errors import DiskFullError
 from upright.store.tables import TRIGGER
@@ -44,39 +46,47 @@ def growth(hub: StillHub, room: Room) -> Growth:
 
 
 async def test_a_full_disk_takes_nothing_in_begins_nothing_and_recovers(hub: StillHub) -> None:
-    room = Room()
+    room, begun = Room(), list[Lease]()
     parts = growth(hub, room)
     assert parts.disk is not None
-    engine = EmbeddedEngine(
-        hub.units, EngineLimits(sweep_s=0.01), lambda: 0.5, held=lambda: parts.full
+    limits = EngineLimits(sweep_s=0.01)
+    engine = EmbeddedEngine(hub.units, limits, lambda: 0.5, Signals(), held=lambda: parts.full)
+    intake = Intake(
+        IntakeParts(
+            units=hub.units,
+            engine=engine,
+            policy=hub.policy,
+            growth=parts,
+            backlog=Backlog(hub.units, hub.clock, most=99),
+        )
     )
-    intake = Intake(hub.units, engine, hub.policy, parts)
-    await intake.accept(SOURCE, [trigger("ci.failed", thread="pr:1")])
-    room.free = 99
-    await parts.disk.look()
-    with pytest.raises(DiskFullError):
-        await intake.accept(SOURCE, [trigger("ci.failed", thread="pr:2")])
-    with pytest.raises(DiskFullError):
-        await intake.emit(SOURCE, [trigger("ci.failed", thread="pr:3")], "cursor")
-    assert len(await hub.rows(TRIGGER)) == 1
-    assert parts.unready() == {"disk": "it is nearly full: nothing new is taken in"}
-    assert (await parts.gauges())["upright_disk_full"] == 1.0
-
-    begun: list[Lease] = []
 
     async def handle(lease: Lease) -> None:
         begun.append(lease)
         engine.drain()
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(engine.run(handle), name="engine")
+        storing = group.create_task(intake.run(), name="intake")
+        await intake.accept(SOURCE, [trigger("ci.failed", thread="pr:1")])
+        room.free = 99
+        await parts.disk.look()
+        with pytest.raises(DiskFullError):
+            await intake.accept(SOURCE, [trigger("ci.failed", thread="pr:2")])
+        with pytest.raises(DiskFullError):
+            await intake.emit(SOURCE, [trigger("ci.failed", thread="pr:3")], "cursor")
+        assert len(await hub.rows(TRIGGER)) == 1
+        assert parts.unready() == {"disk": "it is nearly full: nothing new is taken in"}
+        assert (await parts.gauges())["upright_disk_full"] == 1.0
+        running = group.create_task(engine.run(handle), name="engine")
         for _ in range(20):  # turns of the loop: it has looked, and claimed nothing
             await hub.see(lambda c: None)
         assert begun == []
         room.free = 100
         await parts.disk.look()
-    assert len(begun) == 1
-    await intake.accept(SOURCE, [trigger("ci.failed", thread="pr:2")])
+        await running
+        assert len(begun) == 1
+        await intake.accept(SOURCE, [trigger("ci.failed", thread="pr:2")])
+        storing.cancel()
     assert len(await hub.rows(TRIGGER)) == 2
     assert parts.unready() == {}
 
