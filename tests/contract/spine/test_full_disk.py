@@ -17,8 +17,11 @@ from upright.engine.embedded import EmbeddedEngine, EngineLimits
 from upright.engine.ports import Lease
 from upright.engine.pruner import Pruner, PruneTimes
 from upright.engine.signals import Signals
+from upright.settings.rules import write_rules
 from upright.settings.shape import RetentionSection
+from upright.store import rules
 from upright.store.errors import DiskFullError
+from upright.store.policy import Base
 from upright.store.tables import TRIGGER
 
 
@@ -49,13 +52,15 @@ async def test_a_full_disk_takes_nothing_in_begins_nothing_and_recovers(hub: Sti
     room, begun = Room(), list[Lease]()
     parts = growth(hub, room)
     assert parts.disk is not None
+    own = write_rules(hub.policy.rules.rules[:1])  # the built-in ones stand behind it
+    await hub.do(lambda u: rules.take_over(u, own))
     limits = EngineLimits(sweep_s=0.01)
     engine = EmbeddedEngine(hub.units, limits, lambda: 0.5, Signals(), held=lambda: parts.full)
     intake = Intake(
         IntakeParts(
             units=hub.units,
             engine=engine,
-            policy=hub.policy,
+            base=Base(modes=(), people=hub.policy.people, routes=True),
             growth=parts,
             backlog=Backlog(hub.units, hub.clock, most=99),
         )
