@@ -17,7 +17,7 @@ from upright.engine.clock import SystemClock, now_ms
 
 @click.group()
 def device() -> None:
-    """Pair, list and revoke devices."""
+    """Pair, list, share and revoke devices."""
 
 
 @device.command()
@@ -89,12 +89,73 @@ def ls(place: Place, as_json: bool) -> None:
     columns: tuple[render.Column, ...] = (
         ("ID", lambda row: row["id"]),
         ("NAME", lambda row: row["name"]),
-        ("STATE", lambda row: render.state(row["state"])),
+        ("STATE", lambda row: render.state(_state(row))),
         ("LINK", lambda row: render.state("online" if row["online"] else "offline")),
         ("SEEN", lambda row: render.age(row["seen_at_ms"], now)),
-        ("WORKSPACES", lambda row: ", ".join(room["path"] for room in row["workspaces"])),
+        ("OWNER", _owners),
+        ("QUEUE", lambda row: f"{row['under_way']}+{row['queued']}"),
+        ("WORKSPACES", lambda row: ", ".join(_room(room) for room in row["workspaces"])),
     )
     render.emit_table(rows, columns, empty=f"No device yet. On one, run: execd pair {place.url()}")
+
+
+def _state(row: render.Row) -> str:
+    return "clone suspected" if row["suspected_at_ms"] is not None else str(row["state"])
+
+
+def _owners(row: render.Row) -> str:
+    return ", ".join([row["owner"], *(f"+{person}" for person in row["shared_with"])])
+
+
+def _room(room: render.Row) -> str:
+    held = ", ".join(room["repositories"])
+    return f"{room['path']} ({held})" if held else str(room["path"])
+
+
+@device.command()
+@click.argument("wanted", metavar="ID")
+@as_json
+@pass_place
+def show(place: Place, wanted: str, as_json: bool) -> None:
+    """Show a device: whose it is, its queue, and commands that it holds and nobody here knows."""
+    it: dict[str, Any] = place.hub.get("v1", "devices", wanted)
+    if as_json:
+        render.emit_json(it)
+        return
+    render.emit_fields({**it, "workspaces": [_room(room) for room in it["workspaces"]]})
+
+
+@device.command()
+@click.argument("wanted", metavar="ID")
+@click.option("--with", "person", required=True, metavar="PERSON", help="A name; * is everybody.")
+@as_json
+@pass_place
+def share(place: Place, wanted: str, person: str, as_json: bool) -> None:
+    """Let a device run a person's items, too."""
+    done = place.hub.post("v1", "devices", wanted, "share", person=person)
+    render.emit_done(done, f"{done['device']} runs {person}'s items, too.", as_json=as_json)
+
+
+@device.command()
+@click.argument("wanted", metavar="ID")
+@click.option("--with", "person", required=True, metavar="PERSON", help="As it was shared.")
+@as_json
+@pass_place
+def unshare(place: Place, wanted: str, person: str, as_json: bool) -> None:
+    """Run none of a person's items on a device any more."""
+    done = place.hub.post("v1", "devices", wanted, "unshare", person=person)
+    render.emit_done(done, f"{done['device']} runs none of {person}'s items.", as_json=as_json)
+
+
+@device.command()
+@click.argument("wanted", metavar="ID")
+@click.argument("name")
+@as_json
+@pass_place
+def rename(place: Place, wanted: str, name: str, as_json: bool) -> None:
+    """Call a device NAME."""
+    done = place.hub.post("v1", "devices", wanted, "rename", name=name)
+    render.emit_done(done, f"{done['device']} is called {name}.", as_json=as_json)
 
 
 @device.command()

@@ -40,9 +40,25 @@ def ls(place: Place, everything: bool, as_json: bool) -> None:
 
 
 def _waits_for(row: render.Row) -> str:
-    said = [f"{wait['kind']}: {wait['why']}" for wait in row["waits"]]
+    said = [f"{wait['kind']}: {_why(wait)}" for wait in row["waits"]]
     said += [f"you: {question['prompt']}" for question in row["questions"]]
     return "; ".join(said) or row["reason"]
+
+
+def _why(wait: render.Row) -> str:
+    held = wait.get("held_by")
+    return f"{wait['why']}, which waits for {held}" if held else str(wait["why"])
+
+
+@work.command()
+@click.argument("wanted", metavar="ID")
+@click.option("--to", "device", required=True, metavar="DEVICE", help="The device's whole id.")
+@as_json
+@pass_place
+def move(place: Place, wanted: str, device: str, as_json: bool) -> None:
+    """Let a work item go on at another device, in a new worktree."""
+    done = place.hub.post("v1", "work", wanted, "move", device=device)
+    render.emit_done(done, f"{done['work']} goes on at {done['device']}.", as_json=as_json)
 
 
 @work.command()

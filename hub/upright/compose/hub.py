@@ -13,6 +13,7 @@ from upright.agent.turn import AgentLimits, AgentParts, TurnRunner
 from upright.api import Secret
 from upright.compose.backlog import Backlog
 from upright.compose.commands import CommandParts, HubCommands
+from upright.compose.commands_devices import HubMachines
 from upright.compose.commands_oversight import HubOversight
 from upright.compose.desk import Desk
 from upright.compose.given import model_of, private_key, roll
@@ -308,6 +309,7 @@ class _Builder:
         )
         return Parts(
             oversight=oversight,
+            machines=HubMachines(self.units, self.woken),
             clock=self.clock,
             token=self.home.make_token(),
             store=self.roots.store,

@@ -20,7 +20,6 @@ from upright.store.errors import UnknownIdError
 from upright.store.plain import Plain, columns, listed, one, plain
 from upright.store.tables import (
     DELIVERY,
-    DEVICE,
     ENTRY,
     EVENT,
     LEDGER,
@@ -35,7 +34,6 @@ from upright.store.tables import (
     TRIGGER,
     TURN,
     WORK,
-    WORKSPACE,
 )
 
 _TURNS_SHOWN = 50
@@ -254,15 +252,6 @@ def requests(c: sa.Connection, *, open_only: bool = True) -> list[Plain]:
     if open_only:
         chosen = chosen.where(REQUEST.c.state == RequestState.ASKED.value)
     return listed(c, chosen.order_by(REQUEST.c.created_at_ms, REQUEST.c.id))
-
-
-def devices(c: sa.Connection) -> list[Plain]:
-    """List the devices by name, each with its ``workspaces``."""
-    rooms = listed(c, sa.select(WORKSPACE).order_by(WORKSPACE.c.path))
-    return [
-        {**device, "workspaces": [room for room in rooms if room["device_id"] == device["id"]]}
-        for device in listed(c, sa.select(DEVICE).order_by(DEVICE.c.name, DEVICE.c.id))
-    ]
 
 
 def sources(c: sa.Connection) -> list[Plain]:

@@ -209,6 +209,26 @@ class Desk(Protocol):
         ...
 
 
+class Machines(Protocol):
+    """What a person does with devices (E10). Raises as ``Commands`` does."""
+
+    async def share(self, device: str, person: str) -> object:
+        """Let a device run a person's items; ``*``: everybody's."""
+        ...
+
+    async def unshare(self, device: str, person: str) -> object:
+        """Run none of a person's items any more."""
+        ...
+
+    async def rename(self, device: str, name: str) -> object:
+        """Call a device something else."""
+        ...
+
+    async def move(self, item: str, device: str) -> object:
+        """Let an item go on at another device."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebLimits:
     """Bounds of the web server; each interval scales down in tests."""
@@ -247,6 +267,7 @@ class Parts:
     keeper: Keeper
     oversight: Oversight
     desk: Desk
+    machines: Machines
     device: Callable[[DeviceSocket], Awaitable[None]]
     gone: Gone
     online: Callable[[], frozenset[str]]

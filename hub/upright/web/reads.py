@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
 
 from upright.core.trigger import Disposition
+from upright.core.wait import WaitKind
 from upright.core.work import TERMINAL, WorkState
-from upright.store import costs, oracle, views, views_why, views_work
+from upright.store import costs, oracle, views, views_devices, views_why, views_work
+from upright.store.plain import Plain
 from upright.store.resolve import Resolved, resolve, row
 from upright.store.unit import Connection
 from upright.web.bodies import number
@@ -59,7 +61,22 @@ async def work_list(request: web.Request) -> web.Response:
     """List work items, last changed first; ``?open=1`` leaves out what has ended."""
     live = tuple(state for state in WorkState if state not in TERMINAL)
     states = live if request.query.get("open") == "1" else ()
-    return await _read(request, lambda c: views_work.work_list(c, states=states))
+    online = request.app[PARTS].online()
+    return await _read(request, lambda c: _with_devices(c, online, states))
+
+
+def _with_devices(
+    c: Connection, online: Collection[str], states: Collection[WorkState]
+) -> list[Plain]:
+    """Read items; a wait for a job that has not begun has ``held_by``: what that waits for."""
+    items = views_work.work_list(c, states=states)
+    jobs = {wait["ref"] for item in items for wait in item["waits"] if wait["kind"] == WaitKind.JOB}
+    held = views_devices.held_back(c, jobs)
+    for item in items:
+        item["waits"] = [
+            views_devices.held_by(wait, held[wait["ref"]], online) for wait in item["waits"]
+        ]
+    return items
 
 
 async def sessions(request: web.Request) -> web.Response:
@@ -73,14 +90,6 @@ async def requests(request: web.Request) -> web.Response:
     """List what people are asked; ``?all=1`` with what is settled."""
     open_only = request.query.get("all") != "1"
     return await _read(request, lambda c: views.requests(c, open_only=open_only))
-
-
-async def devices(request: web.Request) -> web.Response:
-    """List devices, each with ``online``."""
-    parts = request.app[PARTS]
-    found = await parts.store.read(views.devices)
-    online = parts.online()
-    return answer([{**device, "online": device["id"] in online} for device in found])
 
 
 async def sources(request: web.Request) -> web.Response:

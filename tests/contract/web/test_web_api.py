@@ -115,6 +115,10 @@ async def test_what_can_not_be_read_is_a_problem(
         ("/v1/requests/rq_b/deny", None, ("decide", "rq_branch", False)),
         ("/v1/pairings/BCDFGHJK/approve", {"bound_hash": "h"}, ("pair", "BCDFGHJK", "h")),
         ("/v1/devices/dv/revoke", None, ("revoke", "dv_box")),
+        ("/v1/devices/dv/share", {"person": "ann"}, ("share", "dv_box", "ann")),
+        ("/v1/devices/dv/unshare", {"person": "ann"}, ("unshare", "dv_box", "ann")),
+        ("/v1/devices/dv/rename", {"name": "lap"}, ("rename", "dv_box", "lap")),
+        ("/v1/work/wk_f/move", {"device": "dv_box"}, ("move", "wk_fix", "dv_box")),
         ("/v1/sources/gh/retry", None, ("retry", "gh")),
     ],
 )
