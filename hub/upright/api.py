@@ -1,9 +1,8 @@
 """The door: all that a plugin sees of Upright.
 
 A plugin is a module named by an entry point of the group ``upright``. It hands over typed objects
-through a few synchronous hooks (:class:`Hooks`); what runs afterwards are async methods on those
-objects. Everything here is a frozen value, a Protocol or a typed error, and needs the standard
-library and pluggy only.
+through a few hooks (:class:`Hooks`); what runs afterwards are async methods on those objects.
+Everything here is a frozen value, a Protocol or a typed error; it needs pluggy and nothing else.
 """
 
 from __future__ import annotations
@@ -69,8 +68,7 @@ class Address(StrEnum):
 class Actor:
     """Who: the provider's stable id, the name shown, and the kind.
 
-    A connector says STRANGER, BOT or SELF; intake raises a stranger to what the configuration
-    knows of the id.
+    A connector says STRANGER, BOT or SELF; intake raises a stranger to what it knows of the id.
     """
 
     id: str
@@ -110,8 +108,8 @@ class Code:
     """The code that a trigger speaks of.
 
     ``repository`` is the provider's full name (``acme/app``), ``urls`` the clone addresses that a
-    device's git remotes are matched with. ``fork`` says that the head was pushed to another
-    repository, thus by somebody who may not push to this one (B14.6).
+    device's remotes are matched with. ``fork``: the head was pushed to another repository, thus by
+    somebody who may not push to this one (B14.6).
     """
 
     repository: str
@@ -127,9 +125,8 @@ class Context:
     """Background of a trigger.
 
     ``thread`` is the key of the one thing this is about, unique in the source. ``joins`` are
-    further keys of the same thing (the commits and the branch of a pull request): the joining
-    rule B6.10 puts triggers that share a key into one thread. ``related`` are keys of other
-    threads that it mentions; those are linked, not joined. ``reply_to`` is where an answer goes.
+    further keys of it (a pull request's commits and branch): triggers that share one are one thread
+    (B6.10). ``related`` are keys of other threads, to be linked. ``reply_to``: where answers go.
     """
 
     thread: str
@@ -178,8 +175,8 @@ class EffectClass(StrEnum):
 class Effect:
     """One outward effect, ready to perform: ``text`` goes to ``destination`` once.
 
-    ``idempotency_key`` is fixed with the effect; the same key must never become visible twice.
-    ``tries`` counts earlier attempts: with one or more of them, look before you send.
+    The same ``idempotency_key`` must never become visible twice. ``tries`` counts earlier
+    attempts: with one or more of them, look before you send.
     """
 
     id: str
@@ -298,7 +295,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a connector can do, and the limits that callers must know."""
+    """What a connector can do, and its limits."""
 
     receives: bool = False
     lists: bool = False
@@ -356,12 +353,10 @@ class Connector(Protocol):
         ...
 
     def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
-        """Yield what happened since, oldest first: on start, after each reconnect, on a schedule.
+        """Yield what happened since, oldest first: on start, after reconnects, on a schedule.
 
-        *since* is an aware moment in ISO 8601, up to which an earlier listing is stored; None at
-        the very first: what happened before the source was configured was not missed. It is
-        called when ``capabilities().lists``. A trigger's dedupe keys and ``occurred_at`` must be
-        those of the webhook that it stands for; overlap does no harm.
+        *since*: aware, ISO 8601, up to which all is stored; None at the very first. Dedupe keys
+        and ``occurred_at`` must be those of the webhook it stands for; overlap does no harm.
         """
         ...
 
@@ -382,9 +377,8 @@ class Connector(Protocol):
 class ConnectorType:
     """A kind of connector that a plugin offers.
 
-    ``settings`` is a frozen dataclass: its fields are the keys that ``[sources.NAME]`` may hold,
-    its types are checked, a :class:`SecretRef` field takes a reference. ``make`` gets the source's
-    name and an instance of it.
+    ``settings`` is a frozen dataclass: its fields are the keys of ``[sources.NAME]``, its types are
+    checked, a :class:`SecretRef` takes a reference. ``make`` gets the name and an instance of it.
     """
 
     kind: str
