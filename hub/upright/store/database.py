@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
 from upright.store import schema
 from upright.store.errors import StoreUnavailableError
 from upright.store.guard import Guard
 from upright.store.storage import Time, hub_time
+from upright.store.unfit import unfit
 from upright.store.writer import MAX_READERS, Writer, open_engine
 
 T = TypeVar("T")
@@ -77,7 +79,7 @@ class Store:
         Whatever *query* returns must not hold on to the connection.
 
         Raises:
-            StoreUnavailableError: the store is closed.
+            StoreUnavailableError: the store is closed, or the file can't be read now.
         """
         if self._closed:
             raise StoreUnavailableError("the store is closed")
@@ -95,8 +97,14 @@ class Store:
             await asyncio.to_thread(self._let_go)
 
     def _query(self, query: Callable[[Connection], T]) -> T:
-        with self._readers.connect() as connection:
-            return query(connection)
+        try:
+            with self._readers.connect() as connection:
+                return query(connection)
+        except sa.exc.DBAPIError as error:
+            lost = unfit(error)
+            if lost is None:
+                raise
+            raise lost from error
 
     def _let_go(self) -> None:
         self._threads.shutdown(wait=True)

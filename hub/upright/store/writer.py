@@ -23,6 +23,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import NullPool, QueuePool
 
 from upright.store.errors import StoreUnavailableError
+from upright.store.unfit import said, unfit
 
 T = TypeVar("T")
 Unit = Callable[[Connection], T]
@@ -162,7 +163,7 @@ class Writer:
                 for waiting in group:
                     _run_one(self._connection, waiting)
         except Exception as error:  # noqa: BLE001  # nobody of this group may be told "stored"
-            lost = StoreUnavailableError(str(error))
+            lost = StoreUnavailableError(said(error))
             lost.__cause__ = error
             _mark(group, lost)
 
@@ -172,7 +173,7 @@ def _run_one(connection: Connection, waiting: _Waiting) -> None:
     try:
         waiting.result = waiting.unit(connection)
     except Exception as error:  # the caller gets it; the group goes on
-        waiting.error = error
+        waiting.error = unfit(error) or error
         if not _in_transaction(connection):  # disk full, I/O error: SQLite rolled back all
             raise
         connection.exec_driver_sql("ROLLBACK TO unit")

@@ -47,6 +47,24 @@ async def test_a_read_cannot_write(store: Store) -> None:
         await store.read(put)
 
 
+async def test_a_file_that_is_no_database_any_more_can_be_told_from_a_wrong_query(
+    tmp_path: Path, empty_file: Path
+) -> None:
+    torn = tmp_path / "torn.db"
+    content = await asyncio.to_thread(empty_file.read_bytes)
+    await asyncio.to_thread(torn.write_bytes, content)
+    store = await asyncio.to_thread(Store.open, torn)
+    await asyncio.to_thread(torn.write_bytes, b"\x55" * len(content))
+    with pytest.raises(StoreUnavailableError, match=r"^file is not a database$"):
+        await store.read(names)
+    await store.close()
+
+
+async def test_a_wrong_query_is_its_own_fault(store: Store) -> None:
+    with pytest.raises(sa.exc.OperationalError, match="no such table"):
+        await store.read(lambda c: c.scalar(sa.text("SELECT 1 FROM nowhere")))
+
+
 async def test_a_read_is_one_snapshot_and_does_not_hold_writers_up(store: Store) -> None:
     began, go_on = threading.Event(), threading.Event()
 

@@ -175,9 +175,31 @@ async def test_a_full_disk_loses_the_whole_group_says_so_and_is_survived(
     answers = await behind_a_held_unit(writer, add("a"), add("b" * 200_000), add("c"))
     await writer.run(add("d"))
     await writer.close()
-    lost = [StoreUnavailableError, sa.exc.OperationalError, StoreUnavailableError]
-    assert [type(a) for a in answers] == lost
+    assert [type(a) for a in answers] == [StoreUnavailableError] * 3
+    assert {str(a) for a in answers} == {"database or disk is full"}  # no statement, no values
     assert await asyncio.to_thread(stored, path) == ["d"]
+
+
+async def test_a_lock_in_spite_of_the_guard_is_an_answer_and_is_survived(
+    engine: sa.Engine, path: Path
+) -> None:
+    sa.event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA busy_timeout=1"))
+    writer = Writer(engine)
+    await writer.run(add("a"))
+    thief = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    await asyncio.to_thread(thief.execute, "BEGIN IMMEDIATE")
+    refused = await outcome(writer.run(add("b")))
+    await asyncio.to_thread(thief.execute, "ROLLBACK")
+    await asyncio.to_thread(thief.close)
+    await writer.run(add("c"))
+    await writer.close()
+    assert (type(refused), str(refused)) == (StoreUnavailableError, "database is locked")
+    assert await asyncio.to_thread(stored, path) == ["a", "c"]
+
+
+async def test_what_is_a_units_own_fault_stays_its_own(writer: Writer) -> None:
+    wrong = await outcome(writer.run(lambda c: c.execute(sa.text("SELECT * FROM nowhere"))))
+    assert isinstance(wrong, sa.exc.OperationalError)
 
 
 async def test_a_file_that_cannot_be_opened_is_an_answer_and_is_tried_again(
