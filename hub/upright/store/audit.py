@@ -26,6 +26,7 @@ from upright.store.tables import (
     WAIT,
     WORK,
 )
+from upright.store.work import HUB_SOURCE
 
 MOST: Final = 20  # of one kind; more would say nothing new
 
@@ -189,13 +190,14 @@ def untaken(c: sa.Connection) -> list[str]:
 def disordered(c: sa.Connection) -> list[str]:
     """Name sessions that took a later trigger of a thread before an earlier one (B6.2).
 
-    What was handed back comes a second time, later: it is left out.
+    What was handed back comes a second time, later, and what the hub itself says is no news of the
+    thread: both are left out.
     """
     back = sa.exists().where(HANDBACK.c.trigger_id == DELIVERY.c.trigger_id)
     rows = c.execute(
         sa.select(DELIVERY.c.session_id, TRIGGER.c.thread_id, TRIGGER.c.id, DELIVERY.c.taken_n)
         .join(TRIGGER, TRIGGER.c.id == DELIVERY.c.trigger_id)
-        .where(DELIVERY.c.taken_n.is_not(None), sa.not_(back))
+        .where(DELIVERY.c.taken_n.is_not(None), sa.not_(back), TRIGGER.c.source != HUB_SOURCE)
         .order_by(DELIVERY.c.session_id, TRIGGER.c.thread_id, TRIGGER.c.seq)
     )
     found, latest = list[str](), dict[tuple[str, str], int]()

@@ -171,6 +171,17 @@ def of_effect(state: OutboxState) -> Plant:
     return plant
 
 
+def report_first(c: Connection) -> None:
+    """Let the hub say something that was read before what had come earlier."""
+    comment(c, "tr_report", 4)
+    c.execute(TRIGGER.update().where(TRIGGER.c.id == "tr_report").values(source="hub"))
+    put(c, delivery("se_a", "tr_report", taken_n=0))
+
+
+async def test_what_the_hub_says_has_no_place_in_the_order_of_a_thread(case: Case) -> None:
+    assert (await judged(case, report_first)).all() == []
+
+
 def later_first(c: Connection) -> None:
     comment(c, "tr_late", 4)
     put(c, delivery("se_a", "tr_late", taken_n=0))
