@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import sqlalchemy as sa
 
@@ -237,8 +237,7 @@ def renew(c: sa.Connection, claims: Iterable[Claim], until_ms: int) -> list[Clai
 
 def next_ready_ms(c: sa.Connection) -> int | None:
     """Return when the next session that nobody has leased becomes ready."""
-    found: int | None = c.scalar(_NEXT_READY)
-    return found
+    return cast("int | None", c.scalar(_NEXT_READY))
 
 
 def free_all(c: sa.Connection) -> int:
