@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
@@ -43,6 +44,7 @@ from upright_wire.session import Phase, Session
 log = logging.getLogger(__name__)
 
 HANDSHAKE_S: Final = 10.0
+LINES_PER_MINUTE: Final = 10  # of the log, for each address
 LINK_NAME_BYTES: Final = 8
 MAX_HELLO_CAPS: Final = 64
 
@@ -104,6 +106,8 @@ class Door:
 
     def __init__(self, parts: DoorParts) -> None:
         self._parts = parts
+        self._lines = Rate(clock=parts.clock, tries=LINES_PER_MINUTE, window_s=60.0)
+        self._unsaid: Counter[str] = Counter()
 
     async def serve(self, transport: Transport, *, remote: str) -> None:
         """Serve one socket to its end; *remote* is the far address, for limits and for people.
@@ -114,19 +118,28 @@ class Door:
         try:
             await self._answer(visit)
         except GoneError:
-            log.info("door.gone", extra={"remote": remote})
+            self._say("door.gone", remote, "")
         except TimeoutError:
             self._parts.failures.count(remote)
-            log.info("door.too_slow", extra={"remote": remote})
+            self._say("door.too_slow", remote, "")
         except WireError as error:
             self._parts.failures.count(remote)
-            log.warning("door.refused", extra={"remote": remote, "reason": str(error)[:300]})
+            self._say("door.refused", remote, str(error)[:300])
             await self._close(transport, CloseCode.PROTOCOL, error.code)
         except TurnedAwayError as error:
-            log.info("door.turned_away", extra={"remote": remote, "code": int(error.code)})
+            self._say("door.turned_away", remote, str(int(error.code)))
             await self._turn_away(visit, error)
         finally:
             transport.abort()
+
+    def _say(self, event: str, remote: str, reason: str) -> None:
+        """Log what happened at the door; a flood from one address is counted, not written down."""
+        if self._lines.wait_s(remote) > 0:
+            self._unsaid[remote] += 1
+            return
+        self._lines.count(remote)
+        unsaid = self._unsaid.pop(remote, 0)
+        log.warning(event, extra={"remote": remote, "reason": reason, "unsaid": unsaid})
 
     def _visit(self, transport: Transport, remote: str) -> _Visit:
         identity, mine = self._parts.identity, one_time(self._parts.random_bytes)
@@ -150,6 +163,7 @@ class Door:
             first = await _first(visit)
             if isinstance(first, Hello):
                 link = await self._welcome(visit, first)
+                visit.transport.admitted()
                 bound.reschedule(None)
                 await self._live(link)
                 return

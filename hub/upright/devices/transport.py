@@ -33,6 +33,10 @@ class Transport(Protocol):
         """
         ...
 
+    def admitted(self) -> None:
+        """Note that the far end has proved who it is; what is not admitted is bounded."""
+        ...
+
     async def close(self, code: int, reason: str) -> None:
         """Close with a code; harmless when it is closed already. The caller bounds the wait."""
         ...

@@ -238,8 +238,9 @@ class WebLimits:
     events_batch: int = 200
     max_json_bytes: int = 256 * 1024
     device_frame_bytes: int = 70 * 1024  # 64 KiB of payload, its header and its MAC
-    max_device_sockets: int = 256
-    max_device_sockets_per_address: int = 32
+    max_device_sockets: int = 20_000
+    max_half_open: int = 512  # sockets whose far end has not proved who it is (E2.1)
+    max_half_open_per_address: int = 32
 
 
 async def _no_gauges() -> Mapping[str, float]:

@@ -26,6 +26,13 @@ class DeviceSocket:
         self._gone = gone
         self.remote = request.remote or ""
         self.host = request.host
+        self.on_admitted: Callable[[], None] | None = None
+
+    def admitted(self) -> None:
+        """Note that the far end has proved who it is: it is not half-open any more."""
+        told, self.on_admitted = self.on_admitted, None
+        if told is not None:
+            told()
 
     async def receive(self) -> str | bytes:
         """Return the next message."""

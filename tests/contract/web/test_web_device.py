@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from dataclasses import replace
 
 import pytest
@@ -57,7 +58,7 @@ async def test_a_frame_over_the_cap_ends_the_socket(client: Client) -> None:
 
 
 async def test_one_socket_too_many_is_told_to_wait(behind: Behind) -> None:
-    parts = replace(behind.parts(), limits=WebLimits(max_device_sockets_per_address=1))
+    parts = replace(behind.parts(), limits=WebLimits(max_half_open_per_address=1))
     async with serving(parts) as (session, url):
         first = await session.ws_connect(f"{url}/v1/device", protocols=(SUBPROTOCOL,))
         with pytest.raises(WSServerHandshakeError) as caught:
@@ -67,6 +68,57 @@ async def test_one_socket_too_many_is_told_to_wait(behind: Behind) -> None:
         await first.close()
     assert caught.value.status == 429
     await behind.store.close()
+
+
+async def test_who_is_known_takes_no_place_from_the_others(behind: Behind) -> None:
+    async def admit(socket: DeviceSocket) -> None:
+        await socket.receive()
+        socket.admitted()
+        await socket.send("in")
+        await socket.receive()
+
+    parts = replace(behind.parts(), device=admit, limits=WebLimits(max_half_open_per_address=1))
+    async with serving(parts) as (session, url):
+        sockets = []
+        for _ in range(3):
+            socket = await session.ws_connect(f"{url}/v1/device", protocols=(SUBPROTOCOL,))
+            await socket.send_str("hello")
+            assert (await socket.receive()).data == "in"
+            sockets.append(socket)
+        for socket in sockets:
+            await socket.send_str("bye")
+            await socket.close()
+    await behind.store.close()
+
+
+async def test_five_hundred_half_open_sockets_cost_little_and_disturb_nobody(
+    behind: Behind,
+) -> None:
+    limits = WebLimits()
+    async with serving(replace(behind.parts(), limits=limits)) as (session, url):
+        first = await session.ws_connect(f"{url}/v1/device", protocols=(SUBPROTOCOL,))
+        before = resident_bytes()
+        held, refused = [first], 0
+        for _ in range(500):
+            try:
+                held.append(await session.ws_connect(f"{url}/v1/device", protocols=(SUBPROTOCOL,)))
+            except WSServerHandshakeError as error:
+                refused += error.status == 429
+        assert len(held) == limits.max_half_open_per_address
+        assert refused == 501 - len(held)
+        assert resident_bytes() - before < 20 * 1024 * 1024
+        await first.send_str("still served")
+        assert (await first.receive()).data == "still served"
+        for socket in held:
+            await socket.close()
+        again = await session.ws_connect(f"{url}/v1/device", protocols=(SUBPROTOCOL,))
+        await again.close()
+    await behind.store.close()
+
+
+def resident_bytes() -> int:
+    """Return the most memory that this process has had, both ends of the sockets in it."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 async def test_the_hub_closes_with_its_own_code(behind: Behind) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
 from fixtures.wire_world import DEVICE_ID, Tamper, World, order, socket_pair
+from upright.devices.door import LINES_PER_MINUTE
 from upright.devices.identity import HubIdentity, new_private_key
 from upright.devices.transport import is_from_a_browser
 from upright_execd.keys import DeviceKey
 from upright_execd.link import SlowDownError, expect
+from upright_execd.socket import GoneError
 from upright_wire.frames import MAX_FIRST_BYTES, Challenge, CloseCode, Hello, Side
 from upright_wire.handshake import key_id
 from upright_wire.session import Session
@@ -265,6 +269,41 @@ async def test_an_address_that_fails_too_often_is_asked_for_patience() -> None:
     async with world.linked() as sockets:  # the fixture's device comes from there, too
         end = await sockets.daemon
     assert end.code == CloseCode.SLOW_DOWN
+
+
+async def test_a_flood_of_refused_calls_is_put_off_and_not_all_written_down(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "upright.devices.door")
+    world, codes = World(), Counter[int | None]()
+    for _ in range(100):
+        hub, device = socket_pair()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(world.door.serve(hub, remote="192.0.2.1"))
+            await device.receive()
+            with contextlib.suppress(GoneError):
+                await device.send("x")
+        codes[device.closed_with] += 1
+    assert codes == {CloseCode.PROTOCOL: 20, CloseCode.SLOW_DOWN: 80}
+    assert len(caplog.records) == LINES_PER_MINUTE
+    async with world.linked():
+        pass
+    hub, device = socket_pair()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(world.door.serve(hub, remote="198.51.100.7"))  # others are served
+        await device.receive()
+        await device.send("x")
+    assert device.closed_with == CloseCode.PROTOCOL
+
+
+async def test_only_who_has_proved_who_it_is_counts_as_admitted() -> None:
+    world = World()
+    async with world.linked() as sockets:
+        await world.dispatcher.until(lambda: world.dispatcher.inventories)
+        assert sockets.hub.is_admitted
+    async with world.linked(device_says=altered("hello", "sig", other)) as sockets:
+        await sockets.daemon
+        assert not sockets.hub.is_admitted
 
 
 def test_a_request_with_an_origin_is_a_browsers() -> None:
