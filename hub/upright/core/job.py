@@ -106,7 +106,11 @@ def may(state: JobState, event: JobEvent) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job as it is stored; ``stdout_bytes`` and ``stderr_bytes`` are what is here so far."""
+    """A job as it is stored; ``stdout_bytes`` and ``stderr_bytes`` are what is here so far.
+
+    ``stdin_bytes`` is the size of its input, which is kept apart: a row that changes with each
+    piece of output must be small.
+    """
 
     id: JobId
     session: SessionId
@@ -117,7 +121,7 @@ class Job:
     state: JobState
     spec_json: str
     digest: str
-    stdin: bytes
+    stdin_bytes: int
     background: bool
     epoch: int
     outcome: str

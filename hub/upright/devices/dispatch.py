@@ -145,13 +145,16 @@ class LinkEnd:
             if not await self._units.write(lambda u: jobs.mark_sent(u.c, job.id)):
                 return  # it was stopped before it left
             self._link.send_exec(_order(job))
-            if job.stdin:
-                self._link.send_stdin(job.id, job.stdin)
+            if job.stdin_bytes:
+                self._link.send_stdin(job.id, await self._given(job))
         elif job.state is JobState.STOPPING and not job.sent:
             await self._end(job.id, NEVER_RAN)  # no device has heard of it
         elif job.state is JobState.STOPPING and job.id not in self._cancelled:
             self._cancelled.add(job.id)
             self._link.send_cancel(job.id)
+
+    async def _given(self, job: Job) -> bytes:
+        return await self._units.read(lambda c: output.given(c, job.id))
 
     # -------------------------------------------------------------- in
     async def on_inventory(self, commands: tuple[Held, ...]) -> SyncPlan:
@@ -183,7 +186,7 @@ class LinkEnd:
     async def on_synced(self) -> None:
         """Send what was queued while the device was away, and the input that it still wants."""
         for job, offset in self._inputs:
-            self._link.send_stdin(job.id, job.stdin, offset=offset)
+            self._link.send_stdin(job.id, await self._given(job), offset=offset)
         await self.push()
 
     async def on_state(self, report: StateReport) -> None:

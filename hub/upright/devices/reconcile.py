@@ -61,7 +61,7 @@ def reconcile(mine: Sequence[Job], held: Mapping[str, Held], past: Collection[st
         settled=tuple(job for job in mine if job.over and job.id not in held),
         carried=frozenset(job.id for job in live),
         inputs=tuple(
-            (job, held[job.id].stdin) for job in live if held[job.id].stdin < len(job.stdin)
+            (job, held[job.id].stdin) for job in live if held[job.id].stdin < job.stdin_bytes
         ),
         foreign=tuple(held[name] for name in sorted(set(held) - known)),
     )

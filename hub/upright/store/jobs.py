@@ -93,7 +93,7 @@ def queue(u: Unit, order: Order) -> JobId:
         "state": JobState.QUEUED.value,
         "spec_json": order.spec_json,
         "digest": order.digest,
-        "stdin": order.stdin,
+        "stdin_bytes": len(order.stdin),
         "background": order.background,
         "epoch": order.epoch,
         "outcome": "",
@@ -107,6 +107,7 @@ def queue(u: Unit, order: Order) -> JobId:
         "created_at_ms": u.now_ms,
     }
     u.c.execute(_ADD, row)
+    output.give(u.c, made, order.stdin)
     about = About(session_id=order.session, work_id=order.work, turn_id=order.turn, job_id=made)
     record(u, "command.queued", about, {"device": order.device})
     return made
@@ -147,7 +148,7 @@ def _read(row: sa.Row[tuple[object, ...]]) -> Job:
         state=JobState(row.state),
         spec_json=row.spec_json,
         digest=row.digest,
-        stdin=row.stdin,
+        stdin_bytes=row.stdin_bytes,
         background=row.background,
         epoch=row.epoch,
         outcome=row.outcome,

@@ -27,6 +27,9 @@ _ADVANCE: Final = {
     for name, counter in _COUNTERS.items()
 }
 _ADD: Final = OUTPUT.insert()
+_GIVEN: Final = sa.select(OUTPUT.c.data).where(
+    OUTPUT.c.job_id == sa.bindparam("of_job"), OUTPUT.c.stream == "stdin", OUTPUT.c.offset == 0
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,17 @@ class Stream:
 
     job: str
     name: str
+
+
+def give(c: sa.Connection, job: str, stdin: bytes) -> None:
+    """Keep a job's input beside it, whole."""
+    if stdin:
+        c.execute(_ADD, {"job_id": job, "stream": "stdin", "offset": 0, "data": stdin})
+
+
+def given(c: sa.Connection, job: str) -> bytes:
+    """Return a job's input; nothing once it was pruned."""
+    return c.scalar(_GIVEN, {"of_job": job}) or b""
 
 
 def length(c: sa.Connection, stream: Stream) -> int:

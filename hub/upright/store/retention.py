@@ -172,7 +172,7 @@ def output(u: Unit, before_ms: int | None) -> Piece:
         u.c.execute(_DROP, [{"job": p.job_id, "name": p.stream, "at": p.offset} for p in pieces])
     if len(pieces) < PIECES:
         done = JOB.update().where(JOB.c.id.in_(jobs))
-        u.c.execute(done.values(pruned_at_ms=u.now_ms, stdin=b""))
+        u.c.execute(done.values(pruned_at_ms=u.now_ms))
     return Piece(rows=len(pieces), size=sum(p.size for p in pieces), place=START)
 
 

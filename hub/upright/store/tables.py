@@ -286,7 +286,7 @@ class Job(SQLModel, table=True):
     state: str
     spec_json: str
     digest: str
-    stdin: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    stdin_bytes: int = Field(default=0, sa_column=big(null=False))  # they are a row of ``output``
     background: bool = False
     epoch: int
     outcome: str = ""
@@ -327,7 +327,7 @@ class WatchRow(SQLModel, table=True):
 
 
 class Output(SQLModel, table=True):
-    """A piece of a command's output, at its byte offset."""
+    """A piece of a command's output, at its byte offset; of ``stdin`` there is one whole piece."""
 
     job_id: str = Field(primary_key=True)
     stream: str = Field(primary_key=True)

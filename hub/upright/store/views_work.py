@@ -97,9 +97,7 @@ def waits_of(c: sa.Connection, *where: sa.ColumnElement[bool]) -> list[Plain]:
 
 def jobs_of(c: sa.Connection, *where: sa.ColumnElement[bool]) -> list[Plain]:
     """List jobs in the order in which they were made; of the input only its size."""
-    chosen = sa.select(
-        *columns(JOB, without=["stdin"]), sa.func.length(JOB.c.stdin).label("stdin_bytes")
-    ).where(*where)
+    chosen = sa.select(JOB).where(*where)
     return listed(c, chosen.order_by(JOB.c.created_at_ms, JOB.c.id))
 
 
@@ -110,7 +108,6 @@ def job(c: sa.Connection, job_id: str) -> Plain:
         UnknownIdError: there is none.
     """
     found = one(c, JOB, job_id)
-    found["stdin_bytes"] = len(found.pop("stdin")) // 2
     found["output"] = pruned_on(found["pruned_at_ms"]) or "kept"
     return found
 

@@ -15,7 +15,7 @@ from upright.core.wait import WaitKind
 from upright.core.work import WorkItem, WorkState
 from upright.devices.link import DeviceLink
 from upright.devices.ports import Order
-from upright.store import devices, intake, jobs, placing, waits, work
+from upright.store import devices, intake, jobs, output, placing, waits, work
 from upright.store.tables import JOB, OUTPUT, SESSION
 from upright.store.unit import Unit
 from upright_wire.command import Ending, Outcome, Refusal, Started, State, Stream
@@ -182,7 +182,15 @@ async def test_input_arrives_whole(rig: Rig, item: WorkItem) -> None:
         assert commands.held[job].stdin == given
         commands.end(job)
         await rig.until(job, over)
-    assert (await rig.job(job)).stdin == given
+    assert (await rig.job(job)).stdin_bytes == len(given)
+    assert await rig.hub.see(lambda c: output.given(c, job)) == given
+
+
+async def test_a_piece_of_output_rewrites_no_input(rig: Rig, item: WorkItem) -> None:
+    """The row that every piece of output changes is small, whatever the input is."""
+    await rig.queue(item, stdin=bytes(1_000_000))
+    row = await rig.hub.row(JOB)
+    assert sum(len(str(value)) for value in row.values()) < 2000
 
 
 # ------------------------------------------------------------------ what a link may bring

@@ -115,7 +115,7 @@ def test_a_job_is_over_in_its_terminal_states_only(state: JobState) -> None:
         state=state,
         spec_json="{}",
         digest="",
-        stdin=b"",
+        stdin_bytes=0,
         background=False,
         epoch=1,
         outcome="",

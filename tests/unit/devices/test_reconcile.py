@@ -28,7 +28,7 @@ def job(
         state=state,
         spec_json="{}",
         digest="d",
-        stdin=b"x" * stdin,
+        stdin_bytes=stdin,
         background=False,
         epoch=1,
         outcome="",

@@ -177,7 +177,7 @@ def upgrade() -> None:
         sa.Column("state", TEXT, nullable=False),
         sa.Column("spec_json", TEXT, nullable=False),
         sa.Column("digest", TEXT, nullable=False),
-        sa.Column("stdin", sa.LargeBinary(), nullable=False),
+        sa.Column("stdin_bytes", sa.BigInteger(), nullable=False),
         sa.Column("background", sa.Boolean(), nullable=False),
         sa.Column("epoch", sa.Integer(), nullable=False),
         sa.Column("outcome", TEXT, nullable=False),
