@@ -38,6 +38,7 @@ WHOLE: Final = (
     Plan(mode="kill", kills=KILLS, runs=RUNS, what="kill -9 at random"),
     Plan(mode="kill", kills=KILLS, postgres=True, what="kill -9 at random"),
     Plan(mode="stop", kills=10, words=("--hold", "3"), what="SIGSTOP for 3 s, lease 1.2 s"),
+    Plan(mode="stop", kills=4, postgres=True, what="SIGSTOP for 3 s, lease 1.2 s"),
     Plan(
         mode="stop",
         kills=1,

@@ -44,7 +44,7 @@ def siege(**given: object) -> None:
     report = _run(wish, folder)
     failures = report.all_failures()
     if failures:
-        click.echo(f"the logs are in {folder}", err=True)
+        click.echo(f"the logs are in {folder}: {'; '.join(failures)[:2000]}", err=True)
     else:
         shutil.rmtree(folder)
     if given["as_json"]:

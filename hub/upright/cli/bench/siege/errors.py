@@ -22,12 +22,16 @@ def errors_in(folder: Path) -> Counter[str]:
 
 
 def told(lines: Iterable[str]) -> Iterable[str]:
-    """Yield each error of a log of JSON lines; what is no JSON is no log line of ours."""
+    """Yield each error of a log of JSON lines: its event, the service, and the exception.
+
+    What is no JSON is no log line of ours.
+    """
     for line in lines:
         row = _row(line)
         if row.get("level") == "error":
             named = _EXCEPTION.findall(str(row.get("trace", "")))
-            yield f"{row.get('event', '')} {named[-1] if named else ''}".strip()
+            words = (row.get("event"), row.get("service"), named[-1] if named else None)
+            yield " ".join(str(word) for word in words if word)
 
 
 def _row(line: str) -> dict[str, object]:
