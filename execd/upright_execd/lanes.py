@@ -26,10 +26,20 @@ from upright_wire.frames import (
 
 log = logging.getLogger(__name__)
 
+AHEAD_BYTES: Final = 512 * 1024
 OUTPUTS: Final = (Stream.STDOUT, Stream.STDERR)
 _KIND: Final = {Stream.STDOUT: Kind.STDOUT, Stream.STDERR: Kind.STDERR}
 
 Item = Data | StateReport | FinalReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """What was read of a stream from *offset* on, and is not sent yet."""
+
+    offset: int
+    data: memoryview
+    end: bool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,6 +52,7 @@ class Lane:
     told: State | None = None
     outcome: Outcome | None = None
     hungry: set[Stream] = field(default_factory=set)
+    ahead: dict[Stream, Ahead] = field(default_factory=dict)
     last: Stream | None = None  # whose turn it was
 
 
@@ -140,12 +151,25 @@ class Lanes:
         if room == 0:
             return None
         offset = self._credit.offset(lane.command_id, stream)
-        piece = await self._commands.read(lane.command_id, stream, offset, room)
+        piece = await self._piece(lane, stream, offset, room)
         if lane.command_id not in self._lanes:  # it was taken off meanwhile
             return None
         if piece.end or not (piece.data or piece.omitted):
             lane.hungry.discard(stream)
         return self._frame(lane, stream, offset, piece)
+
+    async def _piece(self, lane: Lane, stream: Stream, offset: int, room: int) -> Piece:
+        """Return the next piece; many frames' worth is read from the spool at once."""
+        ahead = lane.ahead.pop(stream, None)
+        if ahead is None or ahead.offset != offset:
+            piece = await self._commands.read(lane.command_id, stream, offset, AHEAD_BYTES)
+            if len(piece.data) <= room:
+                return piece
+            ahead = Ahead(offset=offset, data=memoryview(piece.data), end=piece.end)
+        data, rest = ahead.data[:room], ahead.data[room:]
+        if rest:
+            lane.ahead[stream] = Ahead(offset=offset + room, data=rest, end=ahead.end)
+        return Piece(data=bytes(data), end=ahead.end and not rest)
 
     def _frame(self, lane: Lane, stream: Stream, offset: int, piece: Piece) -> Data | None:
         kind, command_id = _KIND[stream], lane.command_id

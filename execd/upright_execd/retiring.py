@@ -29,7 +29,9 @@ class Retiring:
     async def find(self, command_id: str) -> Receipt | None:
         """Return the receipt of a command whose end the hub has; None when there is none."""
         pending = self._pending.get(command_id)
-        return pending or await asyncio.to_thread(self._spool.done, command_id)
+        if pending is not None or not self._spool.is_done(command_id):
+            return pending
+        return await asyncio.to_thread(self._spool.done, command_id)
 
     async def run(self) -> None:
         """Put away until cancelled; what the disk refuses is tried again with the next."""

@@ -41,11 +41,17 @@ class Spool:
     def __init__(self, root: Path, os_boot_id: str) -> None:
         self._open, self._done, self._epochs = root / "open", root / "done", root / "epochs.json"
         self._os_boot_id = os_boot_id
+        self._put: set[str] = set()
 
     def make(self) -> None:
-        """Make the folders."""
+        """Make the folders, and look what lies in them."""
         for folder in (self._open, self._done):
             make_private(folder)
+        self._put = {path.name for path in self._done.iterdir()}
+
+    def is_done(self, command_id: str) -> bool:
+        """Say, without a look at the disk, whether a command's receipt was put away."""
+        return folder_name(command_id) in self._put
 
     def folder(self, command_id: str) -> Folder:
         """Return the folder of an open command; ids that are no file names get a safe one."""
@@ -125,6 +131,7 @@ class Spool:
         with suppress(FileNotFoundError):
             shutil.rmtree(target)
         folder.path.replace(target)
+        self._put.add(target.name)
 
     def prune(self, before: datetime) -> int:
         """Drop receipts that are older than *before*; return how many."""
@@ -133,6 +140,7 @@ class Spool:
             with suppress(FileNotFoundError):
                 if (path / RECEIPT).stat().st_mtime < before.timestamp():
                     shutil.rmtree(path)
+                    self._put.discard(path.name)
                     count += 1
         return count
 
