@@ -56,6 +56,7 @@ def over(job: Job) -> bool:
 
 
 # ------------------------------------------------------------------ two machines, one key (E2.3)
+@pytest.mark.clause("E2.3")
 async def test_new_commands_for_a_suspected_clone_wait_for_a_person(
     rig: Rig, item: WorkItem
 ) -> None:
@@ -119,6 +120,7 @@ async def test_a_suspicion_is_one_question_and_survives_a_restart(rig: Rig, item
 
 
 # ------------------------------------------------------------------ wider capabilities (E1.4)
+@pytest.mark.clause("E1.4")
 async def test_a_device_that_offers_more_is_one_question_and_keeps_the_old_set(
     hub: StillHub, item: WorkItem
 ) -> None:
@@ -136,6 +138,7 @@ async def test_a_device_that_offers_more_is_one_question_and_keeps_the_old_set(
     assert "pty" in known.caps
 
 
+@pytest.mark.clause("E1.3", "E1.4")
 async def test_an_approval_of_other_capabilities_than_the_device_now_offers_fails(
     hub: StillHub, item: WorkItem
 ) -> None:
@@ -192,6 +195,7 @@ async def test_a_device_is_given_no_more_than_its_places_and_every_session_its_s
     assert await hub.see(lambda c: command_queue.waiting(c, BOX)) == 0
 
 
+@pytest.mark.clause("E7.11")
 async def test_commands_that_no_row_knows_are_shown_and_left_alone(
     rig: Rig, item: WorkItem
 ) -> None:

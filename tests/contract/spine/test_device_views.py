@@ -24,6 +24,7 @@ async def item(hub: StillHub) -> WorkItem:
     return item
 
 
+@pytest.mark.clause("E10.1")
 async def test_a_device_shows_its_queue_by_argv_and_what_is_foreign(
     hub: StillHub, item: WorkItem
 ) -> None:

@@ -63,6 +63,7 @@ async def test_a_child_is_for_whom_its_parent_is(hub: StillHub) -> None:
     assert await hub.see(lambda c: placing.principal(c, other)) == "ann"
 
 
+@pytest.mark.clause("E10.2")
 async def test_a_device_runs_its_owners_items_and_nobody_elses(hub: StillHub) -> None:
     await pair(hub, owner="ann")
     hers, his = await hub.opened(trigger(by=ANN)), await hub.opened(trigger(by=CI, thread="pr:8"))
@@ -74,6 +75,7 @@ async def test_a_device_runs_its_owners_items_and_nobody_elses(hub: StillHub) ->
     assert absent.remedy == f"upright device share {DEVICE} --with operator"
 
 
+@pytest.mark.clause("E10.2", "E10.4")
 async def test_an_item_waits_for_the_share_and_goes_on_with_it(hub: StillHub) -> None:
     await pair(hub)
     item = await hub.opened(trigger(by=ANN))
@@ -148,6 +150,7 @@ async def test_a_person_moves_an_item_to_another_device(hub: StillHub) -> None:
     assert len(await hub.rows(PLACEMENT)) == 1
 
 
+@pytest.mark.clause("E10.4")
 async def test_what_another_device_lacks_is_said_before_anything_moves(hub: StillHub) -> None:
     item = await placed(hub)
     await hub.do(lambda u: placing.announce(u, OTHER, []))

@@ -27,6 +27,7 @@ async def test_frames_pass_both_ways_as_they_are(client: Client) -> None:
     assert client.behind.asked == [("device", "127.0.0.1")]
 
 
+@pytest.mark.clause("E2.1")
 @pytest.mark.parametrize(
     ("headers", "protocols", "status"),
     [
@@ -91,6 +92,7 @@ async def test_who_is_known_takes_no_place_from_the_others(behind: Behind) -> No
     await behind.store.close()
 
 
+@pytest.mark.clause("E2.1")
 async def test_five_hundred_half_open_sockets_cost_little_and_disturb_nobody(
     behind: Behind,
 ) -> None:

@@ -67,6 +67,7 @@ CHALLENGE = ["hub_id", "hub_key_id", "nonce", "eph"]
 WELCOME = ["link", "proto", "caps", "limits", "sig"]
 
 
+@pytest.mark.clause("E2.2")
 @pytest.mark.parametrize("change", [other, dropped], ids=["altered", "dropped"])
 @pytest.mark.parametrize("field", HELLO)
 async def test_a_hello_with_one_field_altered_makes_no_session(
@@ -156,6 +157,7 @@ async def test_a_frame_that_is_swallowed_or_doubled_ends_the_link(copies: int) -
     assert "jb_2" not in world.commands.cancelled
 
 
+@pytest.mark.clause("E2.2")
 async def test_a_hello_recorded_at_one_hub_is_worth_nothing_at_another() -> None:
     world = World()
     async with world.linked() as sockets:
@@ -234,6 +236,7 @@ async def test_a_device_that_says_nothing_is_cut_after_10_seconds() -> None:
     assert device.is_gone
 
 
+@pytest.mark.clause("E2.1")
 @pytest.mark.parametrize(
     "first",
     ['{"type":"ping","seq":0,"number":1}', "x", b"x", "x" * (MAX_FIRST_BYTES + 1)],
@@ -271,6 +274,7 @@ async def test_an_address_that_fails_too_often_is_asked_for_patience() -> None:
     assert end.code == CloseCode.SLOW_DOWN
 
 
+@pytest.mark.clause("E2.4")
 async def test_a_flood_of_refused_calls_is_put_off_and_not_all_written_down(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

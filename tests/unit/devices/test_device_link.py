@@ -200,6 +200,7 @@ async def test_a_long_inventory_and_its_sync_come_in_parts() -> None:
 
 
 # ------------------------------------------------------------------ its end
+@pytest.mark.clause("E1.5")
 async def test_revoking_cuts_a_live_link_in_under_a_second() -> None:
     world = World()
     async with world.linked() as sockets:
@@ -241,6 +242,7 @@ async def test_an_unknown_device_is_told_that_it_is_not_approved() -> None:
     assert end.code == CloseCode.NOT_APPROVED
 
 
+@pytest.mark.clause("E2.3")
 async def test_the_newer_of_two_links_wins() -> None:
     world = World()
     async with world.linked() as older:
@@ -252,6 +254,7 @@ async def test_the_newer_of_two_links_wins() -> None:
             assert world.links.online() == {DEVICE_ID}
 
 
+@pytest.mark.clause("E2.3")
 async def test_links_that_flip_often_make_a_clone_suspected() -> None:
     world = World()
     async with contextlib.AsyncExitStack() as stack:

@@ -29,6 +29,7 @@ from upright_wire.frames import (
     Pong,
     Side,
 )
+from upright_wire.pairing import draw_code
 from upright_wire.session import Session
 
 pytestmark = pytest.mark.looptime
@@ -179,6 +180,7 @@ async def test_nobody_else_comes_back_to_a_request() -> None:
     assert socket.closed_with == CloseCode.PROTOCOL
 
 
+@pytest.mark.clause("E1.3")
 async def test_asking_again_withdraws_the_older_request_of_the_same_key() -> None:
     world = World()
     _, first = await asked_of(world)
@@ -189,6 +191,7 @@ async def test_asking_again_withdraws_the_older_request_of_the_same_key() -> Non
 
 
 # ------------------------------------------------------------------ attacks
+@pytest.mark.clause("E1.3")
 async def test_five_wrong_guesses_kill_a_request() -> None:
     world = World()
     _, shown = await asked_of(world)
@@ -199,6 +202,20 @@ async def test_five_wrong_guesses_kill_a_request() -> None:
     with pytest.raises(UnknownCodeError):
         await world.pairings.look(shown.code)
     assert not await world.pairings.waiting()
+
+
+@pytest.mark.clause("E1.3")
+async def test_a_thousand_guesses_find_nothing_and_end_the_request() -> None:
+    world = World()
+    _, shown = await asked_of(world)
+    guesses = (f"{draw_code(world.randomness.below)}" for _ in range(1000))
+    for guess in guesses:
+        if guess != shown.code:
+            with pytest.raises(UnknownCodeError):
+                await world.pairings.look(guess)
+    (row,) = world.store.rows.values()
+    assert row.state is RequestState.EXPIRED
+    assert not [device for device in world.roster.devices if device != DEVICE_ID]
 
 
 async def test_a_code_pairs_once() -> None:
@@ -212,6 +229,7 @@ async def test_a_code_pairs_once() -> None:
         await world.pairings.look(shown.code)
 
 
+@pytest.mark.clause("E1.3")
 async def test_an_approval_of_another_request_than_was_shown_fails() -> None:
     world = World()
     _, shown = await asked_of(world)
@@ -242,6 +260,7 @@ async def test_a_device_that_dialled_another_name_is_not_even_shown() -> None:
     assert not world.store.rows
 
 
+@pytest.mark.clause("E1.1")
 async def test_a_man_in_the_middle_of_a_pairing_is_seen_in_the_digits() -> None:
     victim, hub = World(), World()
     mallory_hub = World(identity=HubIdentity(HUB_ID, new_private_key()))
