@@ -63,14 +63,14 @@ RULES: Final = (
 class HubSide:
     """The hub's parts that a command passes through, made as ``compose`` makes them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, private_key: bytes | None = None) -> None:
         clock = SystemClock()
         self.bell, self.signals, self.hosts = Bell(), Signals(), set[str]()
         self.units = Units(store, clock, SortableIds(clock), committed=self.bell.ring)
         self.links = Links(clock)
         wiring = Wiring(units=self.units, signals=self.signals, woken=lambda _: None)
         self.dispatcher = Dispatcher(wiring, self.links, sweep_s=1.0)
-        identity = HubIdentity("hb_bench", new_private_key())
+        identity = HubIdentity("hb_bench", private_key or new_private_key())
         self.pairings = Pairings(
             PairingParts(
                 identity=identity,
