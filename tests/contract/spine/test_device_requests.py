@@ -152,6 +152,17 @@ async def test_an_approval_of_other_capabilities_than_the_device_now_offers_fail
     assert "admin" not in str((await hub.row(DEVICE))["caps"])
 
 
+@pytest.mark.clause("E1.3")
+async def test_an_approval_binds_exactly_what_was_shown(hub: StillHub, item: WorkItem) -> None:
+    await links(hub, "pty")
+    offered = '["pty", "root"]'
+    await hub.do(lambda u: u.c.execute(DEVICE.update().values(offered_json=offered)))
+    with pytest.raises(NotNowError):
+        await decide(hub, approve=True)
+    assert (await hub.row(REQUEST))["state"] == "asked"
+    assert "root" not in (await hub.row(DEVICE))["caps"]
+
+
 async def test_what_a_person_has_declined_is_not_asked_about_again(
     hub: StillHub, item: WorkItem
 ) -> None:
