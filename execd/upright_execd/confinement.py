@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,10 @@ SYSTEM: Final = tuple(
     )
 )
 """What a command without secrets may read of the machine: programs, and no home of anybody."""
+OWN: Final = tuple(
+    dict.fromkeys((Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1]))
+)
+"""Where this program and its Python lie: the program for files is one of the commands."""
 OFFLINE: Final = frozenset({Confinement.WORKSPACE_NO_NETWORK, Confinement.READ_ONLY})
 WITHOUT_SECRETS: Final = frozenset({Confinement.WORKSPACE_NO_NETWORK})
 _PROGRAMS: Final = "bin"
@@ -69,7 +74,7 @@ def bounds(
     place = (held.path,) if root is None else (root.path, root.scratch)
     return Bounds(
         writable=own if profile is Confinement.READ_ONLY else own + place,
-        readable=(*SYSTEM, *readable) if profile in WITHOUT_SECRETS else (),
+        readable=(*SYSTEM, *OWN, *readable) if profile in WITHOUT_SECRETS else (),
         has_network=profile not in OFFLINE,
     )
 

@@ -121,7 +121,7 @@ class KeyRing:
 
     def _failed(self, what: str, error: KeyringError) -> KeyStoreError:
         backend = type(self._ring).__name__
-        reason = str(error) or type(error).__name__
+        reason = str(error).rstrip(".") or type(error).__name__
         sentence = f"Can't {what} the device key with the keyring ({backend}): {reason}."
         return KeyStoreError(sentence, advice=_ADVICE)
 

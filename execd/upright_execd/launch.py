@@ -71,6 +71,8 @@ def _message(folder: Path, this: Launch) -> bytes:
     own = {FOLDER_VARIABLE: str(folder)}
     if bounds.writable:
         own["TMPDIR"] = str(bounds.writable[0])
+    if bounds.readable:  # its owner's home is out of reach: programs would stumble over that
+        own["HOME"] = str(bounds.writable[0])
     variables = {**this.variables, **own}
     return order.message(
         words, {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}

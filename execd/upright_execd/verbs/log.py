@@ -35,6 +35,8 @@ def verb(ctx: click.Context, *, is_verified: bool, count: int | None, is_jsonl: 
     rows = list(entries(path))
     for row in rows[-count:] if count else rows:
         click.echo(json.dumps(row) if is_jsonl else _line(row))
+    if not rows and not is_jsonl:
+        click.echo("Nothing was asked of this machine yet.")
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
@@ -110,6 +111,22 @@ async def test_it_reads_no_secret_of_its_owner(local: Local, tmp_path: Path) -> 
 async def test_with_the_network_it_has_the_owners_environment(local: Local) -> None:
     await shell(local, "echo $GITHUB_TOKEN", Confinement.WORKSPACE)
     assert await local.output() == [f"{CANARY}\n".encode()]
+
+
+async def test_git_works_there_though_its_owners_settings_are_out_of_reach(
+    local: Local,
+) -> None:
+    identity = "-c user.name=n -c user.email=e@example.org"
+    script = f"git init -q && git {identity} commit -q --allow-empty -m m && git log --oneline"
+    outcome = await shell(local, script)
+    assert (outcome.ending, outcome.number) == (Ending.EXITED, 0)
+
+
+async def test_the_daemons_own_python_runs_there(local: Local) -> None:
+    outcome = await local.run(
+        sys.executable, "-I", "-S", "-c", "import json", confinement=NO_NETWORK
+    )
+    assert outcome.number == 0
 
 
 async def test_what_is_listed_as_readable_it_reads_and_does_not_change(
