@@ -46,8 +46,9 @@ def real(serial: int) -> tuple[str, bytes]:
     return comment(serial, serial % THREADS + 1)
 
 
-def comment(serial: int, number: int) -> tuple[str, bytes]:
+def comment(serial: int, number: int, *, by: dict[str, Any] | None = None) -> tuple[str, bytes]:
     """Return a comment on a pull request, with all that GitHub sends along."""
+    who = by or _user("ann", 7)
     pull = f"{_HOST}/acme/app/pull/{number}"
     payload = {
         "action": "created",
@@ -66,16 +67,53 @@ def comment(serial: int, number: int) -> tuple[str, bytes]:
         "comment": {
             "id": 50_000_000 + serial,
             "html_url": f"{pull}#issuecomment-{50_000_000 + serial}",
-            "user": _user("ann", 7),
+            "user": who,
             "created_at": "2026-06-01T09:00:00Z",
             "updated_at": "2026-06-01T09:00:00Z",
             "author_association": "MEMBER",
             "body": f"Number {serial}. {_PARAGRAPH * 16}",
         },
         "repository": _repository(),
-        "sender": _user("ann", 7),
+        "sender": who,
     }
     return "issue_comment", _dumped(payload)
+
+
+def noise(serial: int) -> tuple[str, bytes]:
+    """Return what asks for nothing: a check that waits or begins, a push, a bot's comment."""
+    match serial % 4:
+        case 0:
+            return small(serial)
+        case 1:
+            return check(serial, "queued")
+        case 2:
+            return check(serial, "in_progress")
+        case _:
+            return comment(serial, serial % THREADS + 1, by=_user("lint", 12) | {"type": "Bot"})
+
+
+def check(serial: int, status: str) -> tuple[str, bytes]:
+    """Return a check run of a commit that has not ended."""
+    sha = hashlib.sha256(b"%d" % serial).hexdigest()[:40]
+    payload = {
+        "action": "created",
+        "check_run": {
+            "id": 60_000_000 + serial,
+            "name": "tests",
+            "head_sha": sha,
+            "status": status,
+            "conclusion": None,
+            "html_url": f"{_HOST}/acme/app/runs/{serial}",
+            "started_at": "2026-06-01T09:00:00Z",
+            "app": {"id": 77, "slug": "builds"},
+            "check_suite": {"id": serial, "head_branch": f"fix-{serial % THREADS}"},
+            "pull_requests": [],
+            "output": {"title": None, "summary": None},
+        },
+        "repository": _repository(),
+        "sender": _user("builds", 13) | {"type": "Bot"},
+    }
+    return "check_run", _dumped(payload)
 
 
 MAKERS: Final[dict[str, Callable[[int], tuple[str, bytes]]]] = {"300 B": small, "10 kB": real}

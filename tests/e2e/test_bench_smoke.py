@@ -25,9 +25,11 @@ ROOT = Path(__file__).parents[2]
         ("p2", ["| upright, from the first byte sent |"]),
         ("p3", ["| wakes of a thread, at most | 2 |", "| 0, 0 |"]),
         ("p7", ["| `true`, one at a time |", "| upright | 2 of 2 |"]),
+        ("p10", ["| gate on | 0 | 0 |"]),
+        ("p12", ["| CPU a step |"]),
         ("p14", ["| upright serve |", "| execd run, linked |"]),
     ],
-    ids=["p1", "p2", "p3", "p7", "p14"],
+    ids=["p1", "p2", "p3", "p7", "p10", "p12", "p14"],
 )
 async def test_a_bench_runs_in_small_without_peers(
     name: str, rows: list[str], tmp_path: Path
