@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +12,9 @@ import sqlalchemy as sa
 
 from upright.core.outbox import OutboxState
 from upright.core.request import RequestState
+from upright.core.transcript import decode
 from upright.core.work import WorkState
+from upright.store.relations import RelationKind
 from upright.store.tables import (
     DEDUPE,
     DELIVERY,
@@ -19,6 +22,7 @@ from upright.store.tables import (
     HANDBACK,
     OUTBOX,
     PAYLOAD,
+    RELATION,
     REQUEST,
     SESSION,
     SUBSCRIPTION,
@@ -49,6 +53,7 @@ class Effect:
     """An outward effect as it is stored."""
 
     id: str
+    session: str
     key: str
     state: OutboxState
     receipt: str
@@ -83,6 +88,7 @@ def effects(c: sa.Connection) -> list[Effect]:
     return [
         Effect(
             id=row.id,
+            session=row.session_id,
             key=row.idempotency_key,
             state=OutboxState(row.state),
             receipt=row.receipt_id,
@@ -212,6 +218,27 @@ def disordered(c: sa.Connection) -> list[str]:
 def _each(c: sa.Connection, found: sa.Select[tuple[str]], sentence: str) -> Iterator[str]:
     for one in c.scalars(found.limit(MOST)):
         yield sentence.format(one)
+
+
+def children(c: sa.Connection) -> Counter[str]:
+    """Count the children of each item that has any."""
+    mine = RELATION.c.kind == RelationKind.CHILD_OF.value
+    return Counter(c.scalars(sa.select(RELATION.c.other_id).where(mine)))
+
+
+def miscalled(c: sa.Connection) -> list[str]:
+    """Name calls in transcripts that have no result, or more than one (B8.2); at rest only."""
+    called, results = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for row in c.execute(sa.select(ENTRY.c.session_id, ENTRY.c.message_json)):
+        message = decode(row.message_json)
+        called.update((row.session_id, call.id) for call in message.calls)
+        results.update([(row.session_id, message.call_id)] if message.call_id else [])
+    return [
+        f"{call} of {session} was called {called[session, call]} times, and has "
+        f"{results[session, call]} results"
+        for session, call in sorted(called | results)
+        if not called[session, call] == results[session, call] == 1
+    ][:MOST]
 
 
 def is_sending(c: sa.Connection) -> bool:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 import sqlalchemy as sa
+from sqlmodel import SQLModel
 
 from fixtures.databases import opened
 from fixtures.store_rows import delivery, effect, entry, put, request, session, trigger, work
@@ -21,12 +22,12 @@ from upright.cli.bench.siege.findings import Findings
 from upright.cli.bench.siege.verdict import SOURCE, Logs, judge
 from upright.core.outbox import OutboxState
 from upright.core.request import RequestState
-from upright.core.transcript import Message, Role
+from upright.core.transcript import Message, Role, ToolCall
 from upright.core.work import WorkState
 from upright.store import audit, codec, outsider
 from upright.store.address import Address
 from upright.store.storage import Storage
-from upright.store.tables import DEDUPE, OUTBOX, PAYLOAD, SESSION, TRIGGER, WORK
+from upright.store.tables import DEDUPE, OUTBOX, PAYLOAD, RELATION, SESSION, TRIGGER, WORK
 from upright.store.unit import Connection
 
 KEYS: Final = {"tr_a": "comment:1:created:", "tr_b": "comment:2:created:"}
@@ -144,6 +145,30 @@ def unheard_answer(c: Connection) -> None:
     put(c, request("rq_b", "wk_a"))
 
 
+def reply_again(c: Connection) -> None:
+    put(c, effect("ob_b", "wk_a").model_copy(update={"state": OutboxState.DEAD}))
+
+
+def two_children(c: Connection) -> None:
+    for name in ("wk_x", "wk_y"):
+        c.execute(RELATION.insert().values(work_id=name, kind="child_of", other_id="wk_a"))
+
+
+def result(n: int, call: str = "call_1") -> SQLModel:
+    return entry("se_a", n, "tn_a", Message(role=Role.TOOL, text="{}", call_id=call))
+
+
+def two_results(c: Connection) -> None:
+    calls = (ToolCall(id="call_1", name="plan", arguments="{}"),)
+    said = entry("se_a", 2, "tn_a", Message(role=Role.ASSISTANT, calls=calls))
+    put(c, said, result(3), result(4))
+
+
+def no_result(c: Connection) -> None:
+    calls = (ToolCall(id="call_1", name="plan", arguments="{}"),)
+    put(c, entry("se_a", 2, "tn_a", Message(role=Role.ASSISTANT, calls=calls)))
+
+
 def two_routers(c: Connection) -> None:
     put(c, session("se_router_too"))
 
@@ -194,6 +219,10 @@ def later_first(c: Connection) -> None:
         (nobody_took, "lost", "tr_c was to reach somebody"),
         (second_copy, "doubled", "comment.created 2 is stored 2 times"),
         (two_routers, "broken", "two of router"),
+        (reply_again, "doubled", "se_a replied 2 times"),
+        (two_children, "doubled", "wk_a has 2 children"),
+        (two_results, "broken", "call_1 of se_a was called 1 times, and has 2 results"),
+        (no_result, "broken", "call_1 of se_a was called 1 times, and has 0 results"),
         (no_end, "stuck", "wk_a is runnable"),
         (gap, "broken", "the transcript of se_a has a gap"),
         (no_fate, "broken", "tr_b has no disposition"),

@@ -41,6 +41,7 @@ class _Rows:
     events: list[Event]
     keys: dict[str, str]
     effects: list[Effect]
+    children: Counter[str]
     answered: set[str]
     items: int
     wrong: list[str]
@@ -69,6 +70,7 @@ async def judge(
     ]
     findings.doubled += _twice(stored.events)
     findings.broken += [*stored.disordered, *_out_of_order(clients, stored)]
+    findings.doubled += _repeated(stored)
     _effects(stored.effects, visible, findings)
 
 
@@ -78,9 +80,10 @@ def _rows(c: Connection) -> _Rows:
         events=audit.events(c, SOURCE),
         keys=audit.keys(c, SOURCE),
         effects=audit.effects(c),
+        children=audit.children(c),
         answered=audit.answered(c),
         items=audit.items(c),
-        wrong=audit.whole(c),
+        wrong=[*audit.whole(c), *audit.miscalled(c)],
         stuck=[f"{one.id} is {one.state}, and {one.missing}" for one in stalled],
         untaken=audit.untaken(c),
         disordered=audit.disordered(c),
@@ -124,6 +127,15 @@ def _out_of_order(clients: Sequence[Sequence[Line]], stored: _Rows) -> list[str]
 
 
 # ------------------------------------------------------------------ what went out
+def _repeated(stored: _Rows) -> list[str]:
+    """Find what a worker did twice: by the script each replies once, and has one child at most."""
+    replies = Counter(effect.session for effect in stored.effects)
+    return [
+        *(f"{one} replied {times} times" for one, times in replies.items() if times > 1),
+        *(f"{one} has {times} children" for one, times in stored.children.items() if times > 1),
+    ]
+
+
 def _effects(
     effects: Sequence[Effect], visible: Sequence[Mapping[str, Any]], findings: Findings
 ) -> None:
