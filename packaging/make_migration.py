@@ -57,7 +57,8 @@ def rendered(operations: OpContainer | None) -> str:
     text = re.sub(r"^ *# ###.*\n?", "", text, flags=re.MULTILINE)
     for name, written in TYPES.items():
         text = text.replace(written, name)
-    return text
+    # SQLite's 0 for false is no boolean on PostgreSQL; the only defaults there are stand in truths
+    return text.replace("sa.text('0')", "sa.false()")
 
 
 def generated() -> str:

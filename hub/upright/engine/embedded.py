@@ -138,18 +138,25 @@ class EmbeddedEngine:
             await handle(Lease(session=claim.session, epoch=claim.epoch))
         except LeaseLostError:
             log.warning("turn.lease_lost", extra={"session": claim.session, "epoch": claim.epoch})
+        except (
+            StoreUnavailableError
+        ):  # no fault of the turn's: it goes on when the database is back
+            log.exception("turn.failed", extra={"session": claim.session})
+            await self._put_back(claim, counts=False)
         except Exception:  # the supervisor of turns: logged, and tried again later
             log.exception("turn.failed", extra={"session": claim.session})
-            await self._put_back(claim)
+            await self._put_back(claim, counts=True)
         finally:
             if self._running.get(claim.session, (None,))[0] == claim:
                 del self._running[claim.session]
             self._hint.give()
 
-    async def _put_back(self, claim: Claim) -> None:
+    async def _put_back(self, claim: Claim, *, counts: bool) -> None:
+        """Give a session back for a later try; only what *counts* makes that later and later."""
+
         def unit(u: Unit) -> None:
-            failures = sessions.load(u.c, claim.session).failures + 1
-            delay = BACKOFF.delay_s(failures, roll=self._roll(), at_least_s=1.0)
+            failures = sessions.load(u.c, claim.session).failures + counts
+            delay = BACKOFF.delay_s(failures if counts else 1, roll=self._roll(), at_least_s=1.0)
             sessions.update(u.c, claim, failures=failures)
             retry = u.now_ms + int(delay * 1000)
             sessions.finish(u, claim, retry_at_ms=retry, end=False)

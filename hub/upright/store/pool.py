@@ -20,7 +20,8 @@ class PoolLimits:
     """Bounds. ``writers`` and ``readers`` are connections; what finds none free waits ``wait_s``.
 
     ``statement_s`` is what the server allows one statement; the client waits twice as long, and
-    then takes the connection for dead. ``again`` says how often, and when, a unit is run again.
+    then takes the connection for dead. ``again`` says how often, and when, a unit is run again;
+    after ``races`` that it lost it is run alone.
     """
 
     writers: int = 2  # more get in each other's way: each loses more races than it wins
@@ -29,6 +30,7 @@ class PoolLimits:
     connect_s: float = 5.0
     statement_s: float = 10.0
     again: Backoff = field(default_factory=lambda: Backoff(base_s=0.005, cap_s=0.5, max_tries=12))
+    races: int = 4
 
 
 class Fate(Enum):

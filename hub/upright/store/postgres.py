@@ -2,13 +2,14 @@
 
 Units check first and then write, as for one writer alone; SERIALIZABLE makes that right among
 several. What loses a race is run again on a new snapshot: a unit is a function of its connection.
+What loses some in a row is run while no other unit is: a long one would never come through.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -63,6 +64,7 @@ class PostgresStore:
         )
         self._writing = asyncio.Semaphore(parts.limits.writers)
         self._reading = asyncio.Semaphore(parts.limits.readers)
+        self._outrun = asyncio.Lock()  # one at a time gathers all permits
         self._closed = False
 
     @classmethod
@@ -103,9 +105,12 @@ class PostgresStore:
             StoreUnavailableError: the store is closed, the database can't be had, or others were
                 in the way each time.
         """
-        async with self._allowed(self._writing):
-            done: T = await self._again(lambda: self._write_once(unit))
-        return done
+        try:
+            async with self._allowed(self._writing):
+                return await self._again(lambda: self._write_once(unit), self._parts.limits.races)
+        except _OutrunError:  # others are quicker each time, and would be for ever
+            async with self._alone():
+                return await self._again(lambda: self._write_once(unit))
 
     async def read(self, query: Callable[[sa.Connection], T]) -> T:
         """Run a query on one snapshot, on the loop; writing is refused.
@@ -123,7 +128,7 @@ class PostgresStore:
         self._closed = True
         limits = self._parts.limits
         try:
-            async with asyncio.timeout(limits.wait_s):
+            async with asyncio.timeout(limits.wait_s), self._outrun:
                 for _ in range(limits.writers):
                     await self._writing.acquire()
                 for _ in range(limits.readers):
@@ -150,12 +155,24 @@ class PostgresStore:
         finally:
             permits.release()
 
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Wait until no unit of this hub runs, and keep the others waiting meanwhile."""
+        async with self._outrun, AsyncExitStack() as permits:
+            for _ in range(self._parts.limits.writers):
+                await permits.enter_async_context(self._allowed(self._writing))
+            yield
+
     def _refuse_when_closed(self) -> None:
         if self._closed:
             raise StoreUnavailableError("the store is closed")
 
-    async def _again(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Attempt until it is done, refused for its own fault, or out of tries."""
+    async def _again(self, attempt: Callable[[], Awaitable[T]], races: int | None = None) -> T:
+        """Attempt until it is done, refused for its own fault, or out of tries.
+
+        Raises:
+            _OutrunError: others were in its way *races* times.
+        """
         again, tries = self._parts.limits.again, 0
         while True:
             try:
@@ -165,6 +182,8 @@ class PostgresStore:
                 means = fate(error)
                 if means is Fate.OWN or (means is Fate.ONCE_MORE and tries > 1):
                     raise
+                if means is Fate.AGAIN and tries == races:
+                    raise _OutrunError from error
                 if again.exhausted(tries):
                     raise StoreUnavailableError(said(error)) from error
             await asyncio.sleep(again.delay_s(tries, roll=self._parts.roll()))
@@ -218,6 +237,10 @@ class PostgresStore:
         except (OSError, sa.exc.DBAPIError) as error:
             raise StoreUnavailableError(str(server), said(error)) from error
         await asyncio.to_thread(schema.require, server, found)  # it looks at the migrations
+
+
+class _OutrunError(Exception):
+    """Others were in a unit's way again and again."""
 
 
 @dataclass(slots=True)

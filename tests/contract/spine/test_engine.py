@@ -19,6 +19,7 @@ from upright.engine.ports import Lease
 from upright.engine.signals import Signals
 from upright.engine.timers import Timers
 from upright.store import intake, sessions, waits
+from upright.store.errors import StoreUnavailableError
 from upright.store.sessions import Claim
 from upright.store.tables import SESSION
 from upright.store.unit import Unit
@@ -141,6 +142,30 @@ async def failed(hub: StillHub, times: int) -> bool:
     """Say whether the session's turns failed so often."""
     row = await hub.row(SESSION)
     return (row["failures"], row["lease_until_ms"]) == (times, None)
+
+
+@pytest.mark.clause("B8.6")
+async def test_a_turn_that_the_database_failed_is_tried_again_soon_each_time(
+    hub: StillHub,
+) -> None:
+    session = await ready(hub)
+    turns, times = Turns(hub), 6
+    turns.fails = [StoreUnavailableError("it was away") for _ in range(times)]
+    async with engine(hub, turns) as made:
+        for epoch in range(1, times + 1):
+            await hub.until(partial(back_in_the_queue, hub, epoch))
+            row = await hub.row(SESSION)
+            now = int(hub.clock.now().timestamp() * 1000)
+            assert (row["failures"], row["ready_at_ms"] - now) == (0, 1000)
+            hub.clock.go_on(1.0)
+            made.hint([session])
+        await turns.until(lambda: turns.ended)
+
+
+async def back_in_the_queue(hub: StillHub, epoch: int) -> bool:
+    """Say whether the session was led under this epoch, and was given back."""
+    row = await hub.row(SESSION)
+    return (row["lease_epoch"], row["lease_until_ms"]) == (epoch, None)
 
 
 @pytest.mark.clause("B8.5")

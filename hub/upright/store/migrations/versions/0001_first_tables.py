@@ -35,7 +35,7 @@ def upgrade() -> None:
         sa.Column("trigger_id", TEXT, nullable=False),
         sa.Column("wake", sa.Boolean(), nullable=False),
         sa.Column("strategy", TEXT, nullable=False),
-        sa.Column("folded", sa.Boolean(), server_default=sa.text("0"), nullable=False),
+        sa.Column("folded", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("taken_n", sa.Integer(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("session_id", "trigger_id"),
