@@ -48,7 +48,7 @@ from upright.web.bell import Bell, rung
 from upright.web.device import SUBPROTOCOL
 from upright.web.socket import DeviceSocket
 from upright_wire.plain import to_plain
-from upright_wire.spec import Cancel, Confinement, Spec, digest
+from upright_wire.spec import DEFAULT_QUOTA_BYTES, Cancel, Confinement, Spec, digest
 
 ENDS_S: Final = 120.0
 ONLINE_S: Final = 20.0
@@ -57,6 +57,7 @@ _CODE: Final = re.compile(r'"code": ?"([^"]+)"')
 RULES: Final = (
     'mode = "allow"\nfirst_redial_ms = 200\nmost_redial_ms = 1000\n'
     'environment_base = "own"\nas_root = true\n'
+    "command_quota_bytes = 2147483648\nspool_quota_bytes = 8589934592\n"
 )
 
 
@@ -123,13 +124,16 @@ class Linked:
     began_s: float
     _numbers: count[int] = field(default_factory=lambda: count(1))
 
-    async def start(self, argv: Sequence[str]) -> Ordered:
+    async def start(
+        self, argv: Sequence[str], *, quota_bytes: int = DEFAULT_QUOTA_BYTES
+    ) -> Ordered:
         """Queue a command, as the tool ``run`` does, and hint the dispatcher after the commit."""
         spec = Spec(
             argv=tuple(argv),
             cwd=str(self.root),
             confinement=Confinement.NONE,
             cancel=Cancel(grace_ms=2000),
+            quota_bytes=quota_bytes,
         )
         order = jobs.Order(
             session=self.session,
@@ -186,9 +190,9 @@ class Ordered:
         await self.linked.hub.units.write(unit)
         self.linked.hub.dispatcher.hint([self.linked.device])
 
-    async def end(self) -> tuple[int, int]:
+    async def end(self, within_s: float = ENDS_S) -> tuple[int, int]:
         """Wait until its end is committed, as a turn does."""
-        async with asyncio.timeout(ENDS_S):
+        async with asyncio.timeout(within_s):
             with self.linked.hub.signals.listen([self.job]) as listening:
                 while not (job := await self._read()).over:
                     await listening.wait(1.0)

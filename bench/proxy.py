@@ -21,6 +21,7 @@ class Proxy:
         self._for_s = 0.0
         self._down = False
         self.cuts = 0
+        self.was_cut = asyncio.Event()
 
     def cut_after(self, count: int, for_s: float) -> None:
         """Cut the link once so many more bytes have come in, for so many seconds."""
@@ -64,6 +65,7 @@ class Proxy:
     def _cut(self) -> None:
         self._down = True
         self.cuts += 1
+        self.was_cut.set()
         for writer in self._open:
             writer.transport.abort()
         asyncio.get_running_loop().call_later(self._for_s, self._mend)

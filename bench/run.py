@@ -28,6 +28,7 @@ from bench import (
     p3_folding,
     p6_sleep,
     p7_commands,
+    p7_cuts,
     p8_links,
     p10_fast_path,
     p12_overhead,
@@ -44,6 +45,7 @@ BENCHES: Final[dict[str, Callable[[World], Awaitable[Report]]]] = {
     "p3": p3_folding.run,
     "p6": p6_sleep.run,
     "p7": p7_commands.run,
+    "cuts": p7_cuts.run,
     "p8": p8_links.run,
     "p10": p10_fast_path.run,
     "p12": p12_overhead.run,
@@ -53,6 +55,7 @@ BENCHES: Final[dict[str, Callable[[World], Awaitable[Report]]]] = {
     "siege": siege.run,
 }
 LONG: Final = {
+    "cuts": p7_cuts.WITHIN_S,
     "kill": kill.WITHIN_S,
     "p6": p6_sleep.WITHIN_S,
     "p8": p8_links.WITHIN_S,

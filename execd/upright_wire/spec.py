@@ -14,7 +14,8 @@ from upright_wire.plain import is_unicode, to_plain
 
 MAX_SPEC_BYTES: Final = 48 * 1024  # an exec frame of 64 KiB holds it with room to spare
 MAX_STDIN_BYTES: Final = 16 * 1024 * 1024
-MAX_QUOTA_BYTES: Final = 256 * 1024 * 1024
+MAX_QUOTA_BYTES: Final = 4 * 1024 * 1024 * 1024
+DEFAULT_QUOTA_BYTES: Final = 256 * 1024 * 1024
 MAX_TIMEOUT_MS: Final = 30 * 24 * 3600 * 1000
 MAX_GRACE_MS: Final = 10 * 60 * 1000
 DEFAULT_TIMEOUT_MS: Final = 30 * 60 * 1000
@@ -79,7 +80,7 @@ class Spec:
     stdin: Stdin | None = None
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     cancel: Cancel = Cancel()
-    quota_bytes: int = MAX_QUOTA_BYTES
+    quota_bytes: int = DEFAULT_QUOTA_BYTES
     confinement: Confinement = Confinement.WORKSPACE
 
     def __post_init__(self) -> None:
