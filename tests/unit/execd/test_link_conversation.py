@@ -149,6 +149,20 @@ async def test_a_link_through_a_sleep_of_the_machine_is_given_up_at_once() -> No
     assert end.slept
 
 
+@pytest.mark.parametrize("said_at_s", [0, 30])
+async def test_a_half_open_link_is_noticed_40_seconds_after_the_last_sign_of_life(
+    said_at_s: int,
+) -> None:
+    async with conversing() as hub:
+        await hub.sync()
+        await asyncio.sleep(said_at_s)  # virtual
+        await hub.say(Pong(number=1))
+        began = asyncio.get_running_loop().time()
+        end = await hub.end
+        assert asyncio.get_running_loop().time() - began == pytest.approx(40, abs=0.5)
+    assert "silent for 40 s" in end.reason
+
+
 async def test_a_hub_that_does_not_read_is_given_up() -> None:
     async with conversing() as hub:
         await hub.sync()
