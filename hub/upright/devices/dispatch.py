@@ -91,6 +91,19 @@ class Dispatcher:
 class LinkEnd:
     """The hub's end of one link: implements ``devices.ports.Inbound`` over the rows."""
 
+    __slots__ = (
+        "_cancelled",
+        "_device",
+        "_inputs",
+        "_link",
+        "_more",
+        "_most",
+        "_sent",
+        "_signals",
+        "_units",
+        "_woken",
+    )
+
     def __init__(
         self,
         wiring: Wiring,

@@ -45,6 +45,7 @@ log = logging.getLogger(__name__)
 
 HANDSHAKE_S: Final = 10.0
 LINES_PER_MINUTE: Final = 10  # of the log, for each address
+MOST_UNSAID: Final = 4096  # addresses
 LINK_NAME_BYTES: Final = 8
 MAX_HELLO_CAPS: Final = 64
 
@@ -114,9 +115,18 @@ class Door:
 
         Returns when the socket is closed. Errors of the store, or of ``Inbound``, come out.
         """
+        try:
+            link = await self._enter(transport, remote)
+            if link is not None:  # what only the handshake needed is gone by now
+                await self._live(link)
+        finally:
+            transport.abort()
+
+    async def _enter(self, transport: Transport, remote: str) -> DeviceLink | None:
+        """Return the link of a device that proved who it is; everybody else was answered."""
         visit = self._visit(transport, remote)
         try:
-            await self._answer(visit)
+            return await self._answer(visit)
         except GoneError:
             self._say("door.gone", remote, "")
         except TimeoutError:
@@ -129,13 +139,13 @@ class Door:
         except TurnedAwayError as error:
             self._say("door.turned_away", remote, str(int(error.code)))
             await self._turn_away(visit, error)
-        finally:
-            transport.abort()
+        return None
 
     def _say(self, event: str, remote: str, reason: str) -> None:
         """Log what happened at the door; a flood from one address is counted, not written down."""
         if self._lines.wait_s(remote) > 0:
-            self._unsaid[remote] += 1
+            if len(self._unsaid) < MOST_UNSAID:
+                self._unsaid[remote] += 1
             return
         self._lines.count(remote)
         unsaid = self._unsaid.pop(remote, 0)
@@ -154,7 +164,7 @@ class Door:
             transport=transport, remote=remote, session=session, mine=mine, challenge=challenge
         )
 
-    async def _answer(self, visit: _Visit) -> None:
+    async def _answer(self, visit: _Visit) -> DeviceLink | None:
         wait_s = self._parts.failures.wait_s(visit.remote)
         if wait_s > 0:
             raise SlowDownError(wait_s)
@@ -164,10 +174,9 @@ class Door:
             if isinstance(first, Hello):
                 link = await self._welcome(visit, first)
                 visit.transport.admitted()
-                bound.reschedule(None)
-                await self._live(link)
-                return
+                return link
             await self._pair(visit, first, bound)
+        return None
 
     # -------------------------------------------------------------- known devices
     async def _welcome(self, visit: _Visit, hello: Hello) -> DeviceLink:

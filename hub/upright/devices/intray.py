@@ -6,11 +6,10 @@ one, so that a fast stream costs a commit for what has come meanwhile, not for e
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from dataclasses import replace
 from typing import Final
 
+from upright.devices.bell import Bell
 from upright.devices.transport import GoneError
 from upright_wire import codec
 from upright_wire.frames import Data, Flag, Message
@@ -22,9 +21,15 @@ MOST_BYTES: Final = 1024 * 1024  # in one piece: the credit of a command
 class Intray:
     """A bounded queue with one writer and one reader. What waits at the end is still taken."""
 
+    __slots__ = (
+        "_changed",
+        "_gone",
+        "_waiting",
+    )
+
     def __init__(self) -> None:
-        self._waiting: deque[Message | Data] = deque()
-        self._changed = asyncio.Event()
+        self._waiting: list[Message | Data] = []  # few, and none at most links at most times
+        self._changed = Bell()
         self._gone: GoneError | None = None
 
     async def put(self, what: Message | Data) -> None:
@@ -32,12 +37,12 @@ class Intray:
         while len(self._waiting) >= MOST_WAITING:
             await self._wait()
         self._waiting.append(what)
-        self._changed.set()
+        self._changed.ring()
 
     def end(self, gone: GoneError) -> None:
         """Say that nothing follows."""
         self._gone = gone
-        self._changed.set()
+        self._changed.ring()
 
     async def take(self) -> Message | Data:
         """Return the next; data frames that adjoin it are part of it.
@@ -49,13 +54,13 @@ class Intray:
             if self._gone is not None:
                 raise self._gone
             await self._wait()
-        first = self._waiting.popleft()
+        first = self._waiting.pop(0)
         taken = self._joined(first) if isinstance(first, Data) else first
-        self._changed.set()
+        self._changed.ring()
         return taken
 
     async def _wait(self) -> None:
-        self._changed.clear()
+        self._changed.silence()
         await self._changed.wait()
 
     def _joined(self, first: Data) -> Data:
@@ -69,7 +74,7 @@ class Intray:
             following = self._waiting[0]
             if not isinstance(following, Data) or not _adjoins(first, flags, end, following):
                 break
-            self._waiting.popleft()
+            self._waiting.pop(0)
             pieces.append(following.payload)
             size += len(following.payload)
             end, flags = codec.after(following), following.flags

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -45,6 +44,12 @@ class Track:
 
 class Tracks:
     """The commands on a link, by id and by channel."""
+
+    __slots__ = (
+        "_by_channel",
+        "_channels",
+        "_last",
+    )
 
     def __init__(self) -> None:
         self._by_channel: dict[int, Track] = {}
@@ -110,7 +115,7 @@ class Feeds:
     """Input on its way to commands: a piece of each in turn, within the credit."""
 
     _feeds: dict[str, _Feed] = field(default_factory=dict)
-    _turns: deque[str] = field(default_factory=deque)
+    _turns: list[str] = field(default_factory=list)
     _credit: Credit = field(default_factory=Credit)
 
     def add(self, command_id: str, data: bytes, offset: int) -> None:
@@ -137,7 +142,7 @@ class Feeds:
         """Return the next piece to be sent, of whose turn it is; None: nothing may be sent now."""
         for _ in range(len(self._turns)):
             command_id = self._turns[0]
-            self._turns.rotate(-1)
+            self._turns.append(self._turns.pop(0))
             channel, feed = channel_of(command_id), self._feeds[command_id]
             if channel is not None and not feed.has_ended:
                 piece = self._piece(command_id, channel, feed)

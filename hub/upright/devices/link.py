@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from upright.devices.bell import Bell
 from upright.devices.intray import Intray
 from upright.devices.lanes import Feeds, Tracks
+from upright.devices.outgoing import Outgoing
 from upright.devices.ports import Inbound, Order, SyncPlan
 from upright.devices.transport import GoneError, Transport
 from upright.engine.ports import Clock
@@ -90,9 +92,9 @@ class DeviceLink:
         self._transport = transport
         self._clock = clock
         self._times = times
-        self._control: deque[Message] = deque()
-        self._wake = asyncio.Event()
-        self._ended = asyncio.Event()
+        self._control = Outgoing()
+        self._wake = Bell()
+        self._ended = Bell()
         self._end = LinkEnd(code=None, reason="")
         self._tracks = Tracks()
         self._feeds = Feeds()
@@ -105,7 +107,7 @@ class DeviceLink:
     @property
     def is_synced(self) -> bool:
         """Whether commands may be sent."""
-        return self._is_synced and not self._ended.is_set()
+        return self._is_synced and not self._ended.is_rung
 
     # -------------------------------------------------------------- for the dispatcher
     def send_exec(self, order: Order) -> None:
@@ -140,7 +142,7 @@ class DeviceLink:
         """
         self._must_be_synced()
         self._feeds.add(command_id, data, offset)
-        self._wake.set()
+        self._wake.ring()
 
     def final_ack(self, command_id: str) -> None:
         """Let the device forget a command whose end is stored."""
@@ -158,20 +160,13 @@ class DeviceLink:
 
         Errors of *inbound* are not caught: they end the link and come out as a group.
         """
-        parts: tuple[tuple[str, Callable[[], Awaitable[None]]], ...] = (
-            ("read", self._read),
-            ("handle", lambda: self._handle_all(inbound)),
-            ("write", self._write),
-            ("watch", self._watch),
-        )
         self._heard_at = self._clock.monotonic()
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [
-                    group.create_task(self._guard(part), name=f"link.{name} {self.device_id}")
-                    for name, part in parts
-                ]
-                await self._ended.wait()
+                name = f"link {self.device_id}"
+                parts = (self._read, self._write, lambda: self._handle_all(inbound))
+                tasks = [group.create_task(self._guard(part), name=name) for part in parts]
+                await self._guard(self._watch)
                 for task in tasks:
                     task.cancel()
             await self._close()
@@ -193,9 +188,9 @@ class DeviceLink:
             self._finish(CloseCode.PROTOCOL, error.code)
 
     def _finish(self, code: CloseCode | None, reason: str) -> None:
-        if not self._ended.is_set():
+        if not self._ended.is_rung:
             self._end = LinkEnd(code=code, reason=reason)
-            self._ended.set()
+            self._ended.ring()
 
     async def _close(self) -> None:
         if self._end.code is None:
@@ -207,12 +202,18 @@ class DeviceLink:
             log.info("link.close_cut_short", extra={"device": self.device_id})
 
     async def _watch(self) -> None:
-        """Ping, and give up on a peer that says nothing, or that never comes to the point."""
+        """Ping, and give up on a peer that says nothing, or that never comes to the point.
+
+        Returns when the link has ended for another reason.
+        """
         born = now = self._clock.monotonic()
         number, ping_at = 0, born + self._times.ping_s
         while True:
             dead_at = (now if self._is_full else self._heard_at) + self._times.dead_s
-            await self._clock.sleep(max(0.0, min(ping_at, dead_at) - now))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, min(ping_at, dead_at) - now)):
+                    await self._ended.wait()
+                    return
             now = self._clock.monotonic()
             if now - self._heard_at >= self._times.dead_s and not self._is_full:
                 raise GoneError
@@ -230,14 +231,14 @@ class DeviceLink:
     def _queue(self, message: Message) -> None:
         if len(self._control) >= MAX_QUEUED:  # it asks and asks, and never reads
             self._finish(CloseCode.SLOW_DOWN, "wire.queue")
-        self._control.append(message)
-        self._wake.set()
+        self._control.put(message)
+        self._wake.ring()
 
     async def _write(self) -> None:
         while True:
             frame = self._next_frame()
             if frame is None:
-                self._wake.clear()
+                self._wake.silence()
                 await self._wake.wait()
                 continue
             try:
@@ -251,8 +252,8 @@ class DeviceLink:
                 return
 
     def _next_frame(self) -> str | bytes | None:
-        if self._control:
-            return self._session.send(self._control.popleft())
+        if (message := self._control.take()) is not None:
+            return self._session.send(message)
         piece = self._feeds.next(self._tracks.channel)
         return None if piece is None else self._session.send_data(piece)
 
@@ -301,7 +302,7 @@ class DeviceLink:
                 await self._on_inventory(inbound, message)
             case Ack():
                 self._feeds.acked(message.command_id, message.stream, message.offset)
-                self._wake.set()
+                self._wake.ring()
             case Workspaces():
                 await inbound.on_workspaces(message)
             case StateReport() | Refused() | FinalReport():

@@ -20,6 +20,15 @@ class DeviceSocket:
     socket ended, or a message was over the cap, is made by *gone*.
     """
 
+    __slots__ = (
+        "_gone",
+        "_response",
+        "_transport",
+        "host",
+        "on_admitted",
+        "remote",
+    )
+
     def __init__(self, response: web.WebSocketResponse, request: web.Request, gone: Gone) -> None:
         self._response = response
         self._transport = request.transport
