@@ -19,7 +19,6 @@ from upright_execd.clock import Clock, os_boot_id
 from upright_execd.commands import LocalCommands
 from upright_execd.confinement import enforceable
 from upright_execd.consent import Answer, Consent
-from upright_execd.environment import COMMAND_VARIABLE
 from upright_execd.errors import AlreadyRunningError, RevokedError
 from upright_execd.house import House, OwnerRules
 from upright_execd.ownerfiles import OwnerFiles
@@ -126,8 +125,7 @@ class Daemon:
             await commands.load()
             self._commands = commands
             self._link = await asyncio.to_thread(make_link, commands)
-            inherited = settings.login_environment().get(COMMAND_VARIABLE, "")
-            line = OwnerLine(self._paths, self._answer, inherited=inherited)
+            line = OwnerLine(self._paths, self._answer)
             group.create_task(commands.run(), name="commands")
             group.create_task(self._files.run(), name="owner's files")
             group.create_task(line.run(), name="owner's line")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import socket
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from upright_execd.errors import ExecdError, NotRunningError, RemoteError
 from upright_execd.paths import Paths
-from upright_execd.peer import connect, is_from_a_command, is_same_user, listen
+from upright_execd.peer import connect, is_from_a_command, is_same_user, listen, marks_above
 
 BOUND_S: Final = 10.0
 MAX_LINE_BYTES: Final = 4 * 1024 * 1024
@@ -24,14 +25,17 @@ log: Final = logging.getLogger("upright.execd")
 class OwnerLine:
     """Answers the owner until cancelled; *answer* may raise an ExecdError, which is passed on.
 
-    A command of this daemon is not heard; *inherited* is the one that the daemon itself runs in.
+    A command of this daemon is not heard; one that the daemon itself runs in is.
     """
 
-    def __init__(self, paths: Paths, answer: Answerer, *, inherited: str = "") -> None:
-        self._paths, self._answer, self._inherited = paths, answer, inherited
+    def __init__(self, paths: Paths, answer: Answerer) -> None:
+        self._paths, self._answer = paths, answer
+        self._inherited = frozenset[bytes]()
 
     async def run(self) -> None:
         """Listen."""
+        inherited = await asyncio.to_thread(marks_above, os.getpid())
+        self._inherited = inherited or frozenset()
         server = await asyncio.to_thread(listen, self._paths.socket)
         loop = asyncio.get_running_loop()
         try:

@@ -75,29 +75,37 @@ def _environment_of(pid: int) -> bytes:
         return b""
 
 
-def is_from_a_command(connection: socket.socket, inherited: str) -> bool:
+def is_from_a_command(connection: socket.socket, inherited: frozenset[bytes]) -> bool:
     """Say whether the other end descends from a command: that must not answer for its owner.
 
-    A shim is the parent of last resort of all its descendants, and its environment, which names the
-    command, can't be changed by them. *inherited* is the command that this daemon itself runs in,
-    if it does: its owner runs in that, too. Where there is no /proc, nobody is found.
+    A shim is the parent of last resort of all its descendants, and its environment, which bears a
+    mark, can't be changed by them. *inherited* are the marks of this daemon itself, which may run
+    in a command: its owner runs in that, too. Where there is no /proc, nobody is found.
     """
     if sys.platform != "linux":
         return False
     pid, _, _ = _credentials(connection)
+    marks = marks_above(pid)
+    return marks is None or bool(marks - inherited)
+
+
+def marks_above(pid: int) -> frozenset[bytes] | None:
+    """Return the marks of commands and shims in a process's environment and its ancestors'.
+
+    None: it is gone already, or its ancestors have no end; no owner at a terminal is that.
+    """
+    found: set[bytes] = set()
     for _ in range(_MAX_ANCESTORS):
         if pid <= 1:
-            return False
+            return frozenset(found)
         try:
             environment = _environment_of(pid)
             status = Path(f"/proc/{pid}/stat").read_bytes()
         except OSError:
-            return True  # gone already: no owner at a terminal is that
-        marks = {word for word in environment.split(b"\0") if word.startswith(_MARK)}
-        if marks - {_MARK + inherited.encode()}:
-            return True
+            return None
+        found |= {word for word in environment.split(b"\0") if word.startswith(_MARK)}
         pid = int(status[status.rindex(b")") + 2 :].split()[1])
-    return True
+    return None
 
 
 def _credentials(connection: socket.socket) -> tuple[int, int, int]:

@@ -14,7 +14,6 @@ from typing import Final
 from upright_execd.environment import COMMAND_VARIABLE
 from upright_execd.shim import nursery, records
 
-MARK: Final = "shim"
 _ROOT: Final = str(Path(__file__).parents[1])
 _HEAD: Final = f"import sys, time; sys.path.insert(0, {_ROOT!r}); from upright_execd.shim"
 _NURSERY: Final = f"{_HEAD}.nursery import main; main(time.monotonic)"
@@ -124,7 +123,7 @@ def _spawn(program: str, handles: Handles, log: str) -> int:
         return os.posix_spawn(  # our own interpreter; the argv is no shell's
             sys.executable,
             [*_PYTHON, program],
-            {COMMAND_VARIABLE: MARK},
+            {COMMAND_VARIABLE: f"shim-of-{os.getpid()}"},  # its own, in whatever it runs itself
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
