@@ -1,16 +1,25 @@
-"""Two peers over a link that breaks anywhere: nothing runs twice, no byte is lost or doubled."""
+"""Two peers over a link that breaks anywhere, and that fall anywhere: nothing runs twice, and no
+byte is lost or doubled.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from collections.abc import Coroutine
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.wire_world import Linked, World, order
-from upright_wire.command import Stream
+from fixtures.wire_world import Dispatcher, FakeCommands, Linked, World, order
+from upright.devices.transport import GoneError as HubGoneError
+from upright_execd.socket import GoneError as DeviceGoneError
+from upright_wire.command import Outcome, Refusal, Stream
+from upright_wire.frames import Exec
 
+T = TypeVar("T")
 COMMANDS = ("jb_1", "jb_2", "jb_3")
 OUTPUTS = (Stream.STDOUT, Stream.STDERR)
 
@@ -31,7 +40,63 @@ class Cut:
     loses_last: bool
 
 
-Step = Write | Cut
+@dataclass
+class Fall:
+    """At so many more writes to its disk one side falls, before that write or right after it."""
+
+    by_hub: bool
+    writes: int
+    is_written: bool
+
+    def is_due(self) -> bool:
+        self.writes -= 1
+        return self.writes == 0
+
+
+class FallingHub(Dispatcher):
+    """A hub that falls: what it has not committed is gone, and what it has is not acknowledged."""
+
+    fall: Fall | None = None
+
+    async def on_output(self, command_id: str, stream: Stream, offset: int, data: bytes) -> None:
+        await self._write(super().on_output(command_id, stream, offset, data))
+
+    async def on_final(self, command_id: str, outcome: Outcome) -> None:
+        await self._write(super().on_final(command_id, outcome))
+
+    async def _write(self, write: Coroutine[None, None, None]) -> None:
+        if self.fall is None or not self.fall.is_due():
+            await write
+        elif self.fall.is_written:
+            await write
+            raise HubGoneError
+        else:
+            write.close()
+            raise HubGoneError
+
+
+class FallingDevice(FakeCommands):
+    """A device that falls: before a command is accepted, or before it has told so."""
+
+    fall: Fall | None = None
+
+    async def exec(self, order: Exec) -> Refusal | None:
+        return await self._write(super().exec(order))
+
+    async def final_ack(self, command_id: str) -> None:
+        await self._write(super().final_ack(command_id))
+
+    async def _write(self, write: Coroutine[None, None, T]) -> T:
+        if self.fall is None or not self.fall.is_due():
+            return await write
+        if self.fall.is_written:
+            await write
+        else:
+            write.close()
+        raise DeviceGoneError("it fell")
+
+
+Step = Write | Cut | Fall
 STEPS = st.lists(
     st.one_of(
         st.builds(
@@ -46,6 +111,12 @@ STEPS = st.lists(
             frames=st.integers(1, 8),
             loses_last=st.booleans(),
         ),
+        st.builds(
+            Fall,
+            by_hub=st.booleans(),
+            writes=st.integers(1, 4),
+            is_written=st.booleans(),
+        ),
     ),
     max_size=12,
 )
@@ -55,9 +126,15 @@ STEPS = st.lists(
 class Story:
     """One run; ``written`` is what the commands wrote, to be compared with what the hub has."""
 
-    world: World = field(default_factory=World)
+    hub: FallingHub = field(default_factory=FallingHub)
+    device: FallingDevice = field(default_factory=FallingDevice)
+    world: World = field(init=False)
     written: dict[tuple[str, Stream], bytes] = field(default_factory=dict)
     cuts: list[Cut] = field(default_factory=list)
+    falls: list[Fall] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.world = World(dispatcher=self.hub, commands=self.device)
 
     def do(self, step: Step) -> None:
         match step:
@@ -67,9 +144,14 @@ class Story:
                 self.written[name, stream] = so_far + data
             case Cut():
                 self.cuts.append(step)
+            case Fall():
+                self.falls.append(replace(step))
 
     def arm(self, sockets: Linked) -> None:
-        """Let the socket break when the next cut says so."""
+        """Let the socket break when the next cut says so, and a side fall at the next fall."""
+        fall = self.falls.pop(0) if self.falls else None
+        self.hub.fall = fall if fall is not None and fall.by_hub else None
+        self.device.fall = fall if fall is not None and not fall.by_hub else None
         if not self.cuts:
             return
         cut = self.cuts.pop(0)
@@ -129,6 +211,11 @@ def test_each_command_starts_once_and_its_bytes_and_its_end_arrive_whole(
     for step in steps:
         story.do(step)
     asyncio.run(story.play())
+    check(story)
+
+
+def check(story: Story) -> None:
+    """See that every command started once, and that its bytes and its end are whole."""
     world = story.world
     assert sorted(world.commands.starts) == sorted(COMMANDS)
     assert set(world.dispatcher.finals) == set(COMMANDS)
@@ -136,3 +223,18 @@ def test_each_command_starts_once_and_its_bytes_and_its_end_arrive_whole(
         for stream in OUTPUTS:
             stored = bytes(world.dispatcher.output[name, stream])
             assert stored == story.written.get((name, stream), b"")
+
+
+@pytest.mark.parametrize("by_hub", [False, True])
+@pytest.mark.parametrize("is_written", [False, True])
+@pytest.mark.parametrize("writes", [1, 2, 3, 4])
+def test_a_side_that_falls_comes_back_to_what_both_have(
+    *, by_hub: bool, is_written: bool, writes: int
+) -> None:
+    story = Story()
+    for name in COMMANDS:
+        story.do(Write(command_id=name, stream=Stream.STDOUT, count=100_000))
+    story.do(Fall(by_hub=by_hub, writes=writes, is_written=is_written))
+    asyncio.run(story.play())
+    assert len(story.world.dispatcher.inventories) >= 2
+    check(story)
