@@ -6,148 +6,19 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 
 import pytest
 from aiohttp import web
 
 from fixtures.eventually import eventually
-from fixtures.wire_world import CAPS, DEVICE_ID, HUB_ID, World, order
-from upright.devices.transport import GoneError, is_from_a_browser
+from fixtures.wire_server import QUICK, Daemon, Server, a_server, is_as_long, is_online
+from fixtures.wire_world import CAPS, DEVICE_ID, HUB_ID, order
 from upright.web.socket import DeviceSocket
-from upright_execd.address import HubAddress, read_address
-from upright_execd.link import HubLink, LinkParts, LinkState, LinkStatus, Me
+from upright_execd.link import LinkState
 from upright_execd.pairing import PairingError, PairParts, Shown, pair
-from upright_execd.pinned import Pinned
-from upright_execd.redial import Intervals, LinkEnd
 from upright_wire.command import Stream
 from upright_wire.frames import SUBPROTOCOL, CloseCode, Facts
-
-QUICK = Intervals(
-    open_s=0.5,
-    handshake_s=2,
-    close_s=0.2,
-    first_redial_s=0.02,
-    most_redial_s=0.05,
-    not_approved_s=0.05,
-    look_s=0.05,
-)
-
-
-@dataclass
-class Server:
-    """A hub on a port of this machine."""
-
-    world: World
-    port: int = 0
-    requests: list[web.Request] = field(default_factory=list)
-    transports: list[DeviceSocket] = field(default_factory=list)
-
-    @property
-    def address(self) -> HubAddress:
-        return read_address(f"http://127.0.0.1:{self.port}")
-
-    async def device(self, request: web.Request) -> web.StreamResponse:
-        self.requests.append(request)
-        if is_from_a_browser(request.headers):
-            raise web.HTTPForbidden
-        response = web.WebSocketResponse(protocols=[SUBPROTOCOL], max_msg_size=70 * 1024)
-        await response.prepare(request)
-        transport = DeviceSocket(response, request, GoneError)
-        self.transports.append(transport)
-        await self.world.door.serve(transport, remote=request.remote or "")
-        return response
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[Server]:
-        app = web.Application()
-        app.router.add_get("/v1/device", self.device)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self.port, reuse_address=True)
-        await site.start()
-        self.port = runner.addresses[0][1]
-        self.world.hosts = self.world.door._parts.hosts  # the same set
-        self.hosts.add(self.address.host)
-        try:
-            yield self
-        finally:
-            self.world.links.close_all()
-            await runner.cleanup()
-
-    @property
-    def hosts(self) -> set[str]:
-        hosts = self.world.hosts
-        assert isinstance(hosts, set)
-        return hosts
-
-
-def a_server() -> Server:
-    return Server(world=World(hosts=set()))
-
-
-@dataclass
-class Daemon:
-    """A link as ``execd run`` keeps it."""
-
-    server: Server
-    seen: list[LinkStatus] = field(default_factory=list)
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def __post_init__(self) -> None:
-        world = self.server.world
-        world.intervals = QUICK
-        address = self.server.address
-        me = Me(
-            key=world.key,
-            pinned=Pinned(
-                url=address.url,
-                host=address.host,
-                hub_id=HUB_ID,
-                hub_key=world.identity.public_key,
-                device_id=DEVICE_ID,
-            ),
-            caps=CAPS,
-            boot_id="boot",
-            os_boot_id="os",
-        )
-        parts = LinkParts(
-            me=me,
-            commands=world.commands,
-            times=world.device_times(),
-            uniform=lambda low, high: (low + high) / 2,
-        )
-        self.link = HubLink(parts, self._note)
-
-    def _note(self, status: LinkStatus) -> None:
-        self.seen.append(status)
-        self.news.set()
-
-    async def until(self, true: Callable[[LinkStatus], bool]) -> LinkStatus:
-        """Wait for a status that is told from here on, or is now."""
-        async with asyncio.timeout(10):
-            while not true(self.link.status):
-                self.news.clear()
-                await self.news.wait()
-        return self.link.status
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[asyncio.Task[LinkEnd]]:
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(self.link.run())
-            try:
-                yield task
-            finally:
-                task.cancel()
-
-
-def is_as_long(stored: bytearray, length: int) -> bool:
-    return len(stored) >= length
-
-
-def is_online(status: LinkStatus) -> bool:
-    return status.state is LinkState.ONLINE
 
 
 async def test_a_command_runs_over_a_real_socket_without_any_credential_in_the_request() -> None:
