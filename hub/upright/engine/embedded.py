@@ -138,9 +138,7 @@ class EmbeddedEngine:
             await handle(Lease(session=claim.session, epoch=claim.epoch))
         except LeaseLostError:
             log.warning("turn.lease_lost", extra={"session": claim.session, "epoch": claim.epoch})
-        except (
-            StoreUnavailableError
-        ):  # no fault of the turn's: it goes on when the database is back
+        except StoreUnavailableError:  # no fault of the turn's: it goes on with the database
             log.exception("turn.failed", extra={"session": claim.session})
             await self._put_back(claim, counts=False)
         except Exception:  # the supervisor of turns: logged, and tried again later
