@@ -15,23 +15,32 @@ from aiohttp import web
 from bench.fleet import HUB_KEY, device_id, key_of
 from bench.link import HubSide
 from upright.devices.ports import DeviceState
-from upright.store import devices, schema
+from upright.store import schema
 from upright.store.database import Store
-from upright.store.devices import Device
+from upright.store.tables import DEVICE
 from upright.store.unit import Unit
 
 
 def register(u: Unit, count: int) -> None:
-    """Pair them all."""
-    for number in range(count):
-        known = Device(
-            id=device_id(number),
-            name=f"box {number}",
-            public_key=key_of(number).public,
-            state=DeviceState.ACTIVE.value,
-            caps=("exec", "stdin"),
-        )
-        devices.add(u, known, "{}")
+    """Pair them all, at once."""
+    rows = [
+        {
+            "id": device_id(number),
+            "name": f"box {number}",
+            "owner": "operator",
+            "public_key": key_of(number).public,
+            "state": DeviceState.ACTIVE.value,
+            "caps_json": '["exec"]',
+            "facts_json": "{}",
+            "offered_json": "[]",
+            "helper_json": "[]",
+            "foreign_json": "[]",
+            "remote": "",
+            "approved_at_ms": u.now_ms,
+        }
+        for number in range(count)
+    ]
+    u.c.execute(DEVICE.insert(), rows)
 
 
 async def main(folder: Path, port: int, count: int, ready: Path) -> None:

@@ -17,6 +17,7 @@ from upright_execd.files.errors import FilesError, LockedError, NotHereError
 
 SCRATCH_SUFFIX: Final = ".worktrees"  # as in ``upright_execd.workspace``, which needs more
 _PRIVATE: Final = 0o700
+_PLACE: Final = getattr(os, "O_PATH", os.O_RDONLY)  # confined, it may be passed and not read
 _MAX_LOCK_BYTES: Final = 200
 
 
@@ -58,7 +59,7 @@ def entered(workspace: int, claim: Claim) -> Iterator[int]:
 def _scratch(workspace: int) -> Iterator[int]:
     """Open the folder of worktrees beside the workspace that is open."""
     own = beneath.path_of(workspace)
-    parent = os.open("..", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=workspace)
+    parent = os.open("..", _PLACE | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=workspace)
     try:
         name = own.name + SCRATCH_SUFFIX
         with suppress(FileExistsError):

@@ -82,10 +82,18 @@ class Dispatcher:
         while True:
             await self._hint.wait(self._sweep_s)
             hinted, self._hinted = self._hinted, set()
+            if not hinted:
+                self._forget_ended()
             for device in hinted or await self._wiring.units.read(store_queue.busy_devices):
                 end = self._ends.get(device)
                 if end is not None:
                     await end.push()
+
+    def _forget_ended(self) -> None:
+        """Let go of ends whose link is not the device's any more."""
+        self._ends = {
+            device: end for device, end in self._ends.items() if self._links.of(device) is end.link
+        }
 
 
 class LinkEnd:
@@ -122,6 +130,11 @@ class LinkEnd:
         self._sent: set[str] = set()
         self._cancelled: set[str] = set()
         self._inputs: tuple[tuple[Job, int], ...] = ()
+
+    @property
+    def link(self) -> DeviceLink:
+        """The link that this is the end of."""
+        return self._link
 
     # -------------------------------------------------------------- out
     async def push(self) -> None:

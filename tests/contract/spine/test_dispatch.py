@@ -299,3 +299,12 @@ async def test_a_revoked_device_loses_its_jobs_and_their_workers_are_told(
     assert [row["started"] for row in await rig.hub.rows(JOB)] == ["no", "unknown"]
     assert {row["state"] for row in await rig.hub.rows(JOB)} == {"lost"}
     assert await rig.hub.do(lambda u: devices.revoke(u, BOX)) is None
+
+
+async def test_the_end_of_a_link_that_is_gone_is_let_go(rig: Rig, item: WorkItem) -> None:
+    async with rig.linked():
+        await rig.hub.until(lambda: linked(rig))
+        rig.dispatcher._forget_ended()
+        assert set(rig.dispatcher._ends) == {BOX}
+    rig.dispatcher._forget_ended()
+    assert not rig.dispatcher._ends
