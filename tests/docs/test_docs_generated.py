@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from docsgen import clauses, errors, frames, machines
+from docsgen import clauses, errors, frames, machines, mutants
 from upright_wire import codec
 
 ROOT: Final = Path(__file__).parents[2]
@@ -115,9 +115,9 @@ def test_markers_are_read_from_files_without_importing_them(tmp_path: Path) -> N
     source = 'raise SystemExit\n@pytest.mark.clause("B1.1")\ndef test_a(): ...\n'
     (folder / "test_x.py").write_text(source, encoding="utf-8")
     (folder / "helper.py").write_text(source, encoding="utf-8")
-    assert clauses.uses(tmp_path / "tests") == [
-        clauses.Use(clause="B1.1", test="tests/unit/test_x.py::test_a")
-    ]
+    assert clauses.uses(tmp_path / "tests") == (
+        clauses.Use(clause="B1.1", test="tests/unit/test_x.py::test_a"),
+    )
 
 
 def test_a_clause_without_tests_shows_a_dash_and_many_are_counted() -> None:
@@ -128,6 +128,33 @@ def test_a_clause_without_tests_shows_a_dash_and_many_are_counted() -> None:
     many = clauses.cell([f"t.py::test_{n}" for n in range(20)])
     assert many.count("<br>") == clauses.SHOWN
     assert many.endswith("and 12 more")
+
+
+# ------------------------------------------------------------------ planted bugs
+@pytest.mark.parametrize("section", mutants.CORE)
+def test_every_clause_of_the_core_has_a_test_and_a_planted_bug_that_its_test_finds(
+    section: str,
+) -> None:
+    listed, used = mutants.mutants(), clauses.uses()
+    wanted = next(one for one in clauses.sections() if one.name == section)
+    tested = {use.clause for use in used}
+    assert [clause for clause in wanted.clauses if clause not in tested] == []
+    bare = [clause for clause in wanted.clauses if not mutants.planted(clause, listed, used)]
+    assert bare == []
+
+
+def test_every_planted_bug_has_a_name_of_its_own_and_stands_where_its_list_says() -> None:
+    listed = mutants.mutants()
+    assert len({mutant.name for mutant in listed}) == len(listed)
+    for mutant in listed:
+        text = (ROOT / mutant.file).read_text(encoding="utf-8")
+        assert text.count(mutant.line) == 1, f"{mutant.file} has changed: plant {mutant.name} anew"
+        assert all((ROOT / test.partition("::")[0]).is_file() for test in mutant.tests), mutant.name
+
+
+def test_every_clause_that_a_planted_bug_names_exists() -> None:
+    known = {clause for section in clauses.sections() for clause in section.clauses}
+    assert not [m.name for m in mutants.mutants() if not known.issuperset(m.clauses)]
 
 
 # ------------------------------------------------------------------ machines and errors

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -88,9 +89,10 @@ def marked(body: list[ast.stmt], where: str, inherited: tuple[str, ...]) -> Iter
                 yield Use(clause=clause, test=f"{where}::{node.name}")
 
 
-def uses(folder: Path = ROOT / "tests") -> list[Use]:
-    """Return every use below *folder*, in the order of files and lines."""
-    return [
+@lru_cache(maxsize=2)
+def uses(folder: Path = ROOT / "tests") -> tuple[Use, ...]:
+    """Return every use below *folder*, in the order of files and lines; it is read once."""
+    return tuple(
         use
         for path in sorted(folder.rglob("test_*.py"))
         for use in marked(
@@ -98,7 +100,7 @@ def uses(folder: Path = ROOT / "tests") -> list[Use]:
             path.relative_to(folder.parent).as_posix(),
             (),
         )
-    ]
+    )
 
 
 def link(test: str) -> str:

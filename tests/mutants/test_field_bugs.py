@@ -2,46 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 import subprocess
 import sys
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from docsgen.mutants import Mutant, mutants
+
 ROOT: Final = Path(__file__).parents[2]
 COPIED: Final = ("hub", "execd", "plugins", "tests", "pyproject.toml")
 TESTS_FAILED: Final = 1  # pytest's exit code; 2 to 5 would mean that nothing was tested
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mutant:
-    """One line changed for the worse, where it was seen in the field, and what must notice.
-
-    ``clause`` is the clause of the design that it breaks, where there is one.
-    """
-
-    name: str
-    case: str
-    file: str
-    line: str
-    becomes: str
-    tests: tuple[str, ...]
-    clause: str = ""
-
-
-def mutants() -> list[Mutant]:
-    files = sorted(Path(__file__).parent.glob("*.toml"))
-    listed = [tomllib.loads(file.read_text(encoding="utf-8")).items() for file in files]
-    return [
-        Mutant(**{**one, "name": name, "tests": tuple(one["tests"])})
-        for name, one in itertools.chain.from_iterable(listed)
-    ]
 
 
 def planted(mutant: Mutant, folder: Path) -> Path:

@@ -96,6 +96,7 @@ async def test_a_first_try_posts_once_and_looks_at_nothing() -> None:
         assert (at.calls("POST"), at.calls("GET")) == (1, 0)
 
 
+@pytest.mark.clause("B15.2")
 async def test_a_second_try_finds_the_first_and_sends_nothing() -> None:
     async with bench() as at:
         first = await at.connector.send(effect())
@@ -197,6 +198,7 @@ async def test_no_connection_means_that_nothing_left() -> None:
                 await connector.validate()
 
 
+@pytest.mark.clause("B15.4")
 @pytest.mark.parametrize(
     ("fault", "pause_s"),
     [(RestFault.SECONDARY, 60), (RestFault.SECONDARY_RETRY_AFTER, 7), (RestFault.PRIMARY, 90)],
@@ -218,6 +220,7 @@ async def test_a_limit_says_for_how_long_and_holds_for_all_that_follows(
         assert len(at.bodies()) == 1
 
 
+@pytest.mark.clause("B15.4")
 async def test_the_secondary_limit_doubles_with_each_try_up_to_an_hour() -> None:
     async with bench() as at:
         pauses = list[float | None]()
@@ -230,6 +233,7 @@ async def test_the_secondary_limit_doubles_with_each_try_up_to_an_hour() -> None
         assert pauses == [60, 120, 240, 3_600]
 
 
+@pytest.mark.clause("B15.4")
 async def test_eighty_comments_a_minute_and_the_rest_later_in_order() -> None:
     async with bench() as at:
         waiting, pauses = [effect(f"Comment {number}") for number in range(100)], list[float]()
@@ -247,6 +251,7 @@ async def test_eighty_comments_a_minute_and_the_rest_later_in_order() -> None:
         assert pauses == [60]
 
 
+@pytest.mark.clause("B15.3")
 @pytest.mark.parametrize(
     "gone", [effect(number="99"), effect(repo="acme/gone"), effect(repo="acme/..")]
 )
@@ -294,6 +299,7 @@ async def test_a_refused_token_is_for_a_person() -> None:
             await at.connector.validate()
 
 
+@pytest.mark.clause("B15.4")
 async def test_a_long_text_is_sent_whole_in_parts_and_only_once() -> None:
     async with bench() as at:
         text = "\n".join(f"line {number}" for number in range(15_000))
@@ -377,6 +383,7 @@ async def test_a_missing_secret_is_named_and_never_printed() -> None:
             pass
 
 
+@pytest.mark.clause("B2.3")
 async def test_what_was_missed_is_not_made_up() -> None:
     async with bench() as at:
         until = at.memory.now() + timedelta(hours=1)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fixtures.agents import AT_ONCE, TEST, Say, call, users, worker
+from fixtures.agents import AT_ONCE, TEST, WAIT_CI, Say, call, named, users, worker
 from fixtures.still_hub import ANN, DEVICE, StillHub, trigger
 from upright.core.mandate import Trust
 from upright.core.wait import WaitKind
@@ -210,6 +210,16 @@ async def test_a_worker_that_waits_for_the_wrong_thing_still_hears_of_its_job(
     (job,) = await hub.see(lambda c: jobs.of_session(c, item.session))
     await agents.box.end(job.id, 0)
     assert (await hub.row(SESSION, id=item.session))["ready_at_ms"] is not None
+
+
+@pytest.mark.clause("B11.5")
+async def test_a_job_that_has_ended_is_not_waited_for(hub: StillHub) -> None:
+    for_its_job = call("wait", lambda r: {"for": "job", "why": "tests", "job": named("jb")(r)})
+    agents, item = await worker(hub, TEST, for_its_job, WAIT_CI)
+    await agents.go()
+    (wait,) = await hub.rows(WAIT)
+    assert wait["kind"] == "external"
+    assert "has ended already" in (await agents.loaded(item.session)).messages[-3].text
 
 
 @pytest.mark.clause("B8.5", "B8.6")

@@ -284,7 +284,7 @@ async def test_what_came_before_the_wait_was_registered_is_found(hub: StillHub) 
     assert [row["state"] for row in await hub.rows(WAIT)] == ["matched"]
 
 
-@pytest.mark.clause("B8.4")
+@pytest.mark.clause("B8.4", "B9.4")
 async def test_what_comes_during_a_turn_is_taken_at_the_next_safe_point_as_one_batch(
     hub: StillHub,
 ) -> None:

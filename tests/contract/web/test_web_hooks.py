@@ -46,6 +46,7 @@ async def test_the_connector_gets_the_bytes_as_they_came(client: Client) -> None
     assert request.remote == "127.0.0.1"
 
 
+@pytest.mark.clause("B2.4")
 @pytest.mark.parametrize(
     ("error", "status", "code"),
     [
@@ -84,6 +85,7 @@ async def test_an_unknown_source_is_404_before_anything_is_read(client: Client) 
     assert not client.behind.inbound
 
 
+@pytest.mark.clause("B2.4")
 async def test_an_announced_oversized_body_is_413_before_it_is_read(client: Client) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", int(client.url.rpartition(":")[2]))
     writer.write(b"POST /hooks/gh HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n")
@@ -92,6 +94,7 @@ async def test_an_announced_oversized_body_is_413_before_it_is_read(client: Clie
     assert head == b"HTTP/1.1 413 Request Entity Too Large\r\n"
 
 
+@pytest.mark.clause("B2.4")
 async def test_an_oversized_body_without_a_length_is_cut_off(client: Client) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         for _ in range(3):
@@ -123,6 +126,7 @@ async def test_a_compressed_body_is_415(client: Client) -> None:
     assert not client.behind.inbound
 
 
+@pytest.mark.clause("B2.4")
 async def test_refusals_are_counted_by_source_and_code(client: Client, behind: Behind) -> None:
     behind.raises = TriggerRejectedError("wrong", status=401, code="signature.wrong")
     await posted(client)

@@ -37,6 +37,7 @@ def test_what_an_event_carries_does_not_choose_the_move() -> None:
     assert move(TABLE, Door.OPEN, Pushed(force_n=99)) is Door.SHUT
 
 
+@pytest.mark.clause("B11.1")
 @pytest.mark.parametrize(
     ("state", "event"), [(Door.SHUT, Pushed()), (Door.OPEN, Locked())], ids=["state", "event"]
 )

@@ -263,7 +263,7 @@ def test_every_open_call_is_begun_before_any_job_is_awaited(seen: View) -> None:
         assert action.call.id not in seen.started
 
 
-@pytest.mark.clause("B8.4")
+@pytest.mark.clause("B8.4", "B9.4")
 @given(seen=views())
 def test_the_inbox_is_taken_at_safe_points_only_and_never_slept_on(seen: View) -> None:
     safe = not open_calls(seen.messages) and not seen.over

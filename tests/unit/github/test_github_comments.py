@@ -35,6 +35,7 @@ def test_a_mark_that_the_text_itself_holds_is_not_taken_for_ours() -> None:
     assert mark_of("<!-- upright:ob_2 1/1 --> and more") is None
 
 
+@pytest.mark.clause("B15.4")
 def test_a_long_text_becomes_numbered_parts_each_with_its_mark() -> None:
     text = "\n\n".join(f"Paragraph {number}. " + "word " * 200 for number in range(150))
     parts = compose(text, "ob_1")
@@ -53,6 +54,7 @@ def told(parts: tuple[tuple[Mark, str], ...]) -> str:
     )
 
 
+@pytest.mark.clause("B15.4")
 def test_a_code_block_that_is_cut_is_closed_and_opened_anew() -> None:
     text = (
         "Log:\n```python\n" + "\n".join(f"line {number}" for number in range(9_000)) + "\n```\nEnd"
@@ -63,6 +65,7 @@ def test_a_code_block_that_is_cut_is_closed_and_opened_anew() -> None:
     assert second.startswith("(2/2)\n\n```python\n")
 
 
+@pytest.mark.clause("B15.4")
 def test_a_text_without_any_blank_is_cut_all_the_same_and_nothing_is_lost() -> None:
     parts = compose("x" * (3 * LONG), "ob_1")
     assert told(parts).replace("\n", "") == "x" * (3 * LONG)
@@ -80,6 +83,7 @@ def test_nothing_is_no_comment(text: str) -> None:
         compose(text, "ob_1")
 
 
+@pytest.mark.clause("B15.4")
 def test_a_text_for_more_than_ten_comments_is_refused_with_its_size() -> None:
     with pytest.raises(ValueError, match="720896 characters"):
         compose("x" * (11 * MAX_BODY_CHARS), "ob_1")
