@@ -172,7 +172,9 @@ def _draft(
     for key in trigger.dedupe:
         if key in known:
             return known[key]
-    if _native(trigger) in book.ours[source]:  # whoever the provider says it is by (B1.5)
+    if (native := _native(trigger)) in book.ours[source]:  # whoever it seems to be by (B1.5)
+        if not trigger.context.edit_of and NATIVE + native in known:
+            return known[NATIVE + native]  # it was told at its receipt (B6.7)
         trigger = replace(trigger, actor=replace(trigger.actor, kind=ActorKind.SELF))
     who = origin(trigger, source, people)
     if who.actor != trigger.actor:
@@ -180,11 +182,7 @@ def _draft(
     edits = _edited(trigger, known)
     home = edits.thread if edits else threads.place(u, source, trigger, who.trust, into=book.places)
     keys = dict.fromkeys(trigger.dedupe)
-    if (
-        not trigger.context.edit_of
-        and (native := _native(trigger))
-        and NATIVE + native not in known
-    ):
+    if native and not trigger.context.edit_of and NATIVE + native not in known:
         keys[NATIVE + native] = None
     made = Draft(
         id=TriggerId(u.new_id("trigger")),

@@ -14,7 +14,7 @@ from upright.core import outbox as machine
 from upright.core.backoff import Backoff
 from upright.core.ids import OutboxId, SessionId
 from upright.core.outbox import OutboxItem, OutboxState
-from upright.store import codec, intake, receipts, threads, work
+from upright.store import codec, echo, intake, receipts, threads, work
 from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.events import About, Cost, charge, record
 from upright.store.tables import EVENT, OUTBOX, SESSION
@@ -48,6 +48,7 @@ class Stored:
     id: OutboxId
     session: str
     work: str | None
+    trigger: str | None
     destination: Destination
     text: str
     idempotency_key: str
@@ -123,6 +124,7 @@ def read(c: sa.Connection, outbox: str) -> Stored:
         id=OutboxId(row.id),
         session=row.session_id,
         work=row.work_id,
+        trigger=row.trigger_id,
         destination=destination,
         text=row.text,
         idempotency_key=row.idempotency_key,
@@ -241,7 +243,7 @@ def abandon_all(u: Unit) -> int:
 
 
 def delivered(u: Unit, stored: Stored, receipt: Receipt, seconds: float) -> None:
-    """Store the receipt: the effect is visible."""
+    """Store the receipt: the effect is visible, also to the others that follow its thread."""
     item = machine.step(stored.item, machine.Delivered(), now_ms=u.now_ms)
     u.c.execute(
         OUTBOX.update()
@@ -249,6 +251,16 @@ def delivered(u: Unit, stored: Stored, receipt: Receipt, seconds: float) -> None
         .values(receipt_id=receipt.provider_id, receipt_url=receipt.url)
     )
     receipts.keep(u.c, stored.destination.source, stored.id, receipt.provider_id)
+    if stored.trigger is not None:
+        said = echo.Said(
+            effect=stored.id,
+            session=stored.session,
+            work=stored.work,
+            trigger=stored.trigger,
+            destination=stored.destination,
+            text=stored.text,
+        )
+        echo.tell(u, said, receipt)
     _settle(u, stored, item, data={"receipt": receipt.provider_id, "found": receipt.found})
     charge(u, Cost(kind="effect", session_id=stored.session, work_id=stored.work, seconds=seconds))
 

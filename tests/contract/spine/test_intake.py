@@ -90,7 +90,8 @@ async def test_own_output_is_known_by_its_receipt_whoever_it_seems_to_be_by(
     await hub.asleep(item)
     came = await hub.one(trigger("comment.created", by=ANN, facts=(("native_id", "c-99"),)))
     row = await hub.row(TRIGGER, id=came.id)
-    assert (row["actor_kind"], came.disposition, came.woke) == ("self", Disposition.JOINED, ())
+    assert (row["actor_kind"], came.disposition, came.woke) == ("self", Disposition.IGNORED, ())
+    assert came.duplicate  # it is known from its receipt
 
 
 @pytest.mark.clause("B1.5")
