@@ -7,8 +7,7 @@ never: what it shows has the receipt's id, and is known as the trigger that is m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import sqlalchemy as sa
 
@@ -30,16 +29,38 @@ _TAINT: Final = sa.select(SESSION.c.taint).where(SESSION.c.id == sa.bindparam("s
 _ADD: Final = DELIVERY.insert()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Protocol):
     """An effect that became visible: whose it is, what it says, and which trigger it answers."""
 
-    effect: str
-    session: str
-    work: str | None
-    trigger: str
-    destination: Destination
-    text: str
+    @property
+    def id(self) -> str:
+        """Its own id."""
+        ...
+
+    @property
+    def session(self) -> str:
+        """Who said it."""
+        ...
+
+    @property
+    def work(self) -> str | None:
+        """For which item."""
+        ...
+
+    @property
+    def trigger(self) -> str | None:
+        """What it answers."""
+        ...
+
+    @property
+    def destination(self) -> Destination:
+        """Where it is."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        ...
 
 
 def tell(u: Unit, said: Said, receipt: Receipt) -> TriggerId | None:
@@ -48,7 +69,7 @@ def tell(u: Unit, said: Said, receipt: Receipt) -> TriggerId | None:
     Returns its id, or None when there is no trigger that it answers, or the provider was faster
     and has shown it already.
     """
-    answers = intake.read(u.c, said.trigger)
+    answers = intake.read(u.c, said.trigger) if said.trigger else None
     if answers is None or arrivals.seen(u.c, said.destination.source, _keys(said, receipt)):
         return None
     draft = _draft(u, said, answers, receipt)
@@ -59,7 +80,7 @@ def tell(u: Unit, said: Said, receipt: Receipt) -> TriggerId | None:
     for delivery in way.deliveries:
         row = {"session_id": delivery.session, "trigger_id": draft.id, "wake": delivery.wake}
         u.c.execute(_ADD, {**row, "strategy": Strategy.QUEUE.value, "folded": False})
-    about = About(trigger_id=draft.id, work_id=said.work, outbox_id=said.effect)
+    about = About(trigger_id=draft.id, work_id=said.work, outbox_id=said.id)
     told = {"disposition": way.disposition, "reason": way.reason, "to": len(way.deliveries)}
     record(u, "intake.accepted", about, told)
     return draft.id
@@ -70,7 +91,7 @@ def _draft(u: Unit, said: Said, answers: StoredTrigger, receipt: Receipt) -> Dra
     actor = Actor(id=said.session, name="upright", kind=ActorKind.SELF)
     read = u.c.scalar(_TAINT, {"session": said.session})
     trust = min(trust_of(actor.kind), Trust(read) if read is not None else Trust.STRANGER)
-    reason = f"{said.effect} of {said.session}"
+    reason = f"{said.id} of {said.session}"
     return Draft(
         id=TriggerId(u.new_id("trigger")),
         payload=u.new_id("payload"),
@@ -85,7 +106,7 @@ def _draft(u: Unit, said: Said, answers: StoredTrigger, receipt: Receipt) -> Dra
 
 def _keys(said: Said, receipt: Receipt) -> tuple[str, ...]:
     """Return what it is known by: the effect, and each id under which the provider shows it."""
-    return (f"effect:{said.effect}", *(NATIVE + native for native in _parts(receipt)))
+    return (f"effect:{said.id}", *(NATIVE + native for native in _parts(receipt)))
 
 
 def _parts(receipt: Receipt) -> Sequence[str]:
@@ -96,7 +117,7 @@ def _parts(receipt: Receipt) -> Sequence[str]:
 def _trigger(said: Said, answers: StoredTrigger, actor: Actor, receipt: Receipt) -> Trigger:
     context = answers.trigger.context
     facts = {
-        "effect": said.effect,
+        "effect": said.id,
         "work": said.work or "",
         "answers": answers.id,
         "native_id": next(iter(_parts(receipt)), ""),
@@ -113,5 +134,5 @@ def _trigger(said: Said, answers: StoredTrigger, actor: Actor, receipt: Receipt)
             links=tuple(filter(None, (receipt.url,))),
             facts=tuple((name, value) for name, value in facts.items() if value),
         ),
-        dedupe=(f"effect:{said.effect}",),
+        dedupe=(f"effect:{said.id}",),
     )

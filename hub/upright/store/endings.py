@@ -13,7 +13,7 @@ from upright.core.mandate import Trust
 from upright.core.request import RequestKind
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import TERMINAL, WorkItem
-from upright.store import intake, jobs, relations, requests, waits, work
+from upright.store import intake, jobs, outbox, relations, requests, waits, work
 from upright.store.errors import NotNowError
 from upright.store.tables import SESSION, TURN
 from upright.store.unit import Unit
@@ -39,7 +39,8 @@ def ask_acceptance(u: Unit, item: WorkItem) -> RequestId:
 def cancel(u: Unit, item: WorkItem, reason: str) -> list[SessionId]:
     """End an item for good, and its children: jobs are stopped, waits and questions withdrawn.
 
-    Its session is closed whatever it does at the moment. Returns who is woken by that.
+    Its session is closed whatever it does at the moment, and what it wanted to send and nobody
+    has begun to send stays here. Returns who is woken by that.
 
     Raises:
         NotNowError: it is over already.
@@ -54,7 +55,9 @@ def cancel(u: Unit, item: WorkItem, reason: str) -> list[SessionId]:
     for child in relations.live_children(u.c, item.id):
         woken += cancel(u, child, f"{item.id} was cancelled: {reason}"[:500])
     told = tell_parent(u, moved)
-    return [*woken, *([told] if told else []), *close(u, item.session)]
+    closed = close(u, item.session)
+    outbox.keep_back(u, item.id, f"{item.id} was cancelled: {reason}"[:500])
+    return [*woken, *([told] if told else []), *closed]
 
 
 def tell_parent(u: Unit, item: WorkItem) -> SessionId | None:

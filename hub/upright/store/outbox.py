@@ -14,6 +14,7 @@ from upright.core import outbox as machine
 from upright.core.backoff import Backoff
 from upright.core.ids import OutboxId, SessionId
 from upright.core.outbox import OutboxItem, OutboxState
+from upright.core.work import WorkState
 from upright.store import codec, echo, intake, receipts, threads, work
 from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.events import About, Cost, charge, record
@@ -235,6 +236,7 @@ def abandon_all(u: Unit) -> int:
     for one in found:
         stored = read(u.c, one)
         step = machine.step(stored.item, machine.Abandoned(), now_ms=u.now_ms, backoff=_ABANDONED)
+        step = _unless_cancelled(u, stored, step)
         if step.state in machine.TERMINAL:
             _settle(u, stored, step)
         else:
@@ -251,16 +253,7 @@ def delivered(u: Unit, stored: Stored, receipt: Receipt, seconds: float) -> None
         .values(receipt_id=receipt.provider_id, receipt_url=receipt.url)
     )
     receipts.keep(u.c, stored.destination.source, stored.id, receipt.provider_id)
-    if stored.trigger is not None:
-        said = echo.Said(
-            effect=stored.id,
-            session=stored.session,
-            work=stored.work,
-            trigger=stored.trigger,
-            destination=stored.destination,
-            text=stored.text,
-        )
-        echo.tell(u, said, receipt)
+    echo.tell(u, stored, receipt)
     _settle(u, stored, item, data={"receipt": receipt.provider_id, "found": receipt.found})
     charge(u, Cost(kind="effect", session_id=stored.session, work_id=stored.work, seconds=seconds))
 
@@ -288,6 +281,7 @@ def set_back(u: Unit, stored: Stored, setback: Setback) -> OutboxState:
         backoff=setback.backoff,
         reason=setback.reason[:500],
     )
+    item = _unless_cancelled(u, stored, item)
     if item.state in machine.TERMINAL:
         _settle(u, stored, item)
     else:
@@ -308,6 +302,27 @@ def discard(u: Unit, outbox: str, reason: str) -> None:
     stored = read(u.c, outbox)
     step = machine.step(stored.item, machine.Discarded(), now_ms=u.now_ms, reason=reason)
     _settle(u, stored, step)
+
+
+def keep_back(u: Unit, item: str, reason: str) -> None:
+    """Drop all that an item wanted to send and that nobody is sending now (B15).
+
+    What is on its way can't be called back. What may be visible from an earlier try is UNKNOWN
+    then, for a person to see.
+    """
+    mine = sa.select(OUTBOX.c.id).where(OUTBOX.c.work_id == item, OUTBOX.c.settled_at_ms.is_(None))
+    unsent = mine.where(OUTBOX.c.state.in_((OutboxState.HELD.value, OutboxState.PENDING.value)))
+    for found in u.c.scalars(unsent.order_by(OUTBOX.c.id)).all():
+        discard(u, found, reason)
+
+
+def _unless_cancelled(u: Unit, stored: Stored, item: OutboxItem) -> OutboxItem:
+    """Give up a try that would be made again for an item that was cancelled meanwhile."""
+    again = item.state is OutboxState.PENDING and stored.work is not None
+    if not again or work.read(u.c, str(stored.work)).state is not WorkState.CANCELLED:
+        return item
+    reason = f"{stored.work} was cancelled meanwhile; {item.reason}".rstrip("; ")
+    return machine.step(item, machine.Discarded(), now_ms=u.now_ms, reason=reason[:500])
 
 
 def retry(u: Unit, outbox: str, *, by: str, yes: bool) -> Stored:

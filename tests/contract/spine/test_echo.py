@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.still_hub import ANN, PULL, US, StillHub, trigger
-from upright.api import EffectClass, Receipt
+from upright.api import EffectClass, Receipt, Trigger
 from upright.core.mandate import Trust
 from upright.core.trigger import Disposition
 from upright.core.work import WorkItem
@@ -50,7 +50,7 @@ async def heard(hub: StillHub, item: WorkItem) -> list[tuple[str, str, str]]:
     ]
 
 
-def echo(native: str) -> intake.Trigger:
+def echo(native: str) -> Trigger:
     return trigger("comment.created", by=ANN, facts=(("native_id", native),))
 
 

@@ -8,16 +8,15 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as arguments
 
 from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
-from upright.core import work as machine
 from upright.core.mandate import Mandate, Trust
 from upright.core.trigger import StoredTrigger
 from upright.core.work import TERMINAL, WorkItem, WorkState
 from upright.store import (
+    endings,
     handing,
     intake,
     jobs,
     requests,
-    sessions,
     succession,
     views_routing,
     work,
@@ -136,7 +135,7 @@ class CancelArguments:
 
 
 def _cancel(here: Here, asked: CancelArguments) -> Outcome:
-    """Cancel an item: its waits, questions and jobs end with it, and its worker rests for good.
+    """Cancel an item: what it waits for, runs and has not sent ends with it, and its children.
 
     Whoever has read a stranger's words cancels nothing that one of us wants.
     """
@@ -145,9 +144,7 @@ def _cancel(here: Here, asked: CancelArguments) -> Outcome:
         raise refused("{} is {} already", item.id, item.state.value)
     if here.taint < min(item.mandate.trust, Trust.MEMBER):
         raise refused("after {} text you can't cancel {}: ask a person", here.taint.label, item.id)
-    work.move(here.u, item, machine.Stopped(), reason=asked.reason)
-    sessions.wake(here.u, item.session)
-    here.after.sessions.add(item.session)
+    here.after.sessions.update(endings.cancel(here.u, item, asked.reason))
     here.after.devices.update(job.device for job in jobs.of_session(here.u.c, item.session))
     return Done(body={"work": item.id, "state": WorkState.CANCELLED.value})
 
