@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -84,6 +85,9 @@ def pull_request(event: Event) -> Trigger:
     address = _asked(event) or (
         event.address(text) if event.action in {"opened", "edited"} else Address.NONE
     )
+    native = f"pr:{pull.number('id')}"
+    facts = {"changed": _changed(event), "native_id": native if event.action == "opened" else ""}
+    context = pull_context(event, pull, text, address=address, facts=facts)
     return Trigger(
         kind=f"pr.{'merged' if merged else event.action}",
         channel=Channel.GITHUB,
@@ -93,9 +97,7 @@ def pull_request(event: Event) -> Trigger:
             text=text,
             expects_reply=event.action != "edited" and address is not Address.NONE,
         ),
-        context=pull_context(
-            event, pull, text, address=address, facts={"changed": _changed(event)}
-        ),
+        context=replace(context, edit_of=native if event.action == "edited" else ""),
         dedupe=(f"pr:{pull.number('id')}:{event.action}:{_changed(event)}:{_version(pull)}",),
         occurred_at=_when(event, pull),
     )

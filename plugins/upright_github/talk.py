@@ -24,6 +24,9 @@ def issues(event: Event) -> Trigger:
     changed = label.maybe_text("name") if label else whom.id if whom else ""
     version = issue.maybe_text("updated_at")
     opened = event.action == "opened"
+    native = f"issue:{issue.number('id')}"
+    facts = {"changed": changed, "native_id": native if opened else ""}
+    context = _issue_context(event, issue, text, address=address, facts=facts)
     return Trigger(
         kind=f"issue.{event.action}",
         channel=Channel.GITHUB,
@@ -33,7 +36,7 @@ def issues(event: Event) -> Trigger:
             text=text,
             expects_reply=event.action != "edited" and address is not Address.NONE,
         ),
-        context=_issue_context(event, issue, text, address=address, facts={"changed": changed}),
+        context=replace(context, edit_of=native if event.action in {"edited", "deleted"} else ""),
         dedupe=(f"issue:{issue.number('id')}:{event.action}:{changed}:{version}",),
         occurred_at=issue.moment("created_at" if opened else "updated_at"),
     )
@@ -45,7 +48,8 @@ def issue_comment(event: Event) -> Trigger:
     text = comment.maybe_text("body")
     facts = {"native_id": str(comment.number("id")), "url": comment.maybe_text("html_url")}
     context = _issue_context(event, issue, text, address=_addressed(event, text), facts=facts)
-    return _comment(event, comment, "comment", title=issue.text("title"), context=context)
+    native = str(comment.number("id"))
+    return _comment(event, comment, ("comment", native), title=issue.text("title"), context=context)
 
 
 def review_comment(event: Event) -> Trigger:
@@ -53,8 +57,9 @@ def review_comment(event: Event) -> Trigger:
     pull, comment = event.payload.part("pull_request"), event.payload.part("comment")
     text = comment.maybe_text("body")
     line = comment.maybe_number("line")
+    native = f"review_comment:{comment.number('id')}"  # the numbers of comments are others'
     facts = {
-        "native_id": str(comment.number("id")),
+        "native_id": native,
         "in_reply_to": str(comment.maybe_number("in_reply_to_id") or ""),
         "path": comment.maybe_text("path"),
         "side": comment.maybe_text("side"),
@@ -64,14 +69,17 @@ def review_comment(event: Event) -> Trigger:
         "diff_hunk": comment.maybe_text("diff_hunk"),
     }
     context = pull_context(event, pull, text, address=_addressed(event, text), facts=facts)
-    return _comment(event, comment, "review_comment", title=pull.text("title"), context=context)
+    what = ("review_comment", native)
+    return _comment(event, comment, what, title=pull.text("title"), context=context)
 
 
 def review(event: Event) -> Trigger:
     """Translate ``pull_request_review``: submitted, edited, dismissed."""
     pull, said = event.payload.part("pull_request"), event.payload.part("review")
     text, state = said.maybe_text("body"), said.maybe_text("state").lower()
+    native = f"review:{said.number('id')}"
     facts = {"review": str(said.number("id")), "state": state}
+    facts["native_id"] = native if event.action == "submitted" else ""
     context = pull_context(event, pull, text, address=_addressed(event, text), facts=facts)
     edited = event.action == "edited"
     key = f"review:{said.number('id')}:{event.action}:{state}"
@@ -80,13 +88,17 @@ def review(event: Event) -> Trigger:
         channel=Channel.GITHUB,
         actor=event.sender(),
         content=Content(title=pull.text("title"), text=text, expects_reply=_asks_anew(event, text)),
-        context=replace(context, edit_of=str(said.number("id")) if edited else ""),
+        context=replace(context, edit_of=native if edited else ""),
         dedupe=(f"{key}:{pull.maybe_text('updated_at')}" if edited else key,),
         occurred_at=said.moment("submitted_at"),
     )
 
 
-def _comment(event: Event, comment: Json, what: str, *, title: str, context: Context) -> Trigger:
+def _comment(
+    event: Event, comment: Json, which: tuple[str, str], *, title: str, context: Context
+) -> Trigger:
+    """Translate a comment; *which* is the word for it and its native id."""
+    what, native = which
     number, text = comment.number("id"), comment.maybe_text("body")
     created = event.action == "created"
     version = comment.maybe_text("updated_at") if event.action == "edited" else ""
@@ -97,7 +109,7 @@ def _comment(event: Event, comment: Json, what: str, *, title: str, context: Con
         content=Content(title=title, text=text, expects_reply=_asks_anew(event, text)),
         context=replace(
             context,
-            edit_of="" if created else str(number),
+            edit_of="" if created else native,
             links=tuple(filter(None, (comment.maybe_text("html_url"), *context.links))),
         ),
         dedupe=(f"{what}:{number}:{event.action}:{version}",),

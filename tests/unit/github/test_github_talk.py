@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
-from fixtures.github import BOT, issue_comment, one, pull_request, push, user
+from fixtures.github import BOT, issue_comment, one, pull_request, push, repository, user
 from upright.api import ActorKind, Address
 from upright_github.keys import Place
 from upright_github.text import mentions, related
+
+REVIEW: Final = {"id": 31, "body": "Hm", "state": "commented", "user": user()}
+ON_A_LINE: Final = {"id": 61, "body": "Why?", "path": "a.py", "user": user()}
 
 
 @pytest.mark.parametrize(
@@ -90,6 +93,39 @@ async def test_an_edit_names_what_it_changes_and_asks_nothing_twice() -> None:
     assert not old.content.expects_reply
     new = await one("issue_comment", payload | {"changes": {"body": {"from": "look"}}})
     assert new.content.expects_reply
+
+
+@pytest.mark.clause("B1.4")
+@pytest.mark.parametrize(
+    ("event", "made", "payload"),
+    [
+        ("issues", "opened", {"issue": issue_comment()["issue"]}),
+        ("pull_request", "opened", pull_request()),
+        ("issue_comment", "created", issue_comment()),
+        ("pull_request_review", "submitted", {**pull_request(), "review": REVIEW}),
+        ("pull_request_review_comment", "created", {**pull_request(), "comment": ON_A_LINE}),
+    ],
+)
+async def test_an_edit_names_the_id_that_its_first_trigger_has(
+    event: str, made: str, payload: dict[str, Any]
+) -> None:
+    common = {"repository": repository(), "sender": user()}
+    first = await one(event, {**common, **payload, "action": made})
+    edit = await one(event, {**common, **payload, "action": "edited"})
+    assert first.context.edit_of == ""
+    assert edit.context.edit_of == dict(first.context.facts)["native_id"]
+    assert "native_id" not in dict(edit.context.facts) or event.endswith("comment")
+
+
+async def test_comments_of_two_kinds_with_one_number_are_two() -> None:
+    """The numbers of review comments are counted apart: what is one of ours, is not theirs."""
+    plain = await one("issue_comment", issue_comment())
+    number = plain.context.facts
+    on_a_line = {**ON_A_LINE, "id": 501}
+    payload = {**pull_request(), "action": "created", "comment": on_a_line}
+    other = await one("pull_request_review_comment", payload)
+    assert dict(number)["native_id"] == "501"
+    assert dict(other.context.facts)["native_id"] == "review_comment:501"
 
 
 async def test_two_edits_of_one_comment_are_two() -> None:
