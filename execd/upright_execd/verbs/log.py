@@ -40,6 +40,10 @@ def verb(ctx: click.Context, *, is_verified: bool, count: int | None, is_jsonl: 
 
 
 def _line(row: dict[str, Any]) -> str:
-    facts = " ".join(f"{shown.text(k)}={shown.value(v)}" for k, v in row.items() if k not in _HEAD)
-    at, event = (shown.text(str(row.get(name, "?"))) for name in ("at", "event"))
-    return f"{at} {event} {facts}"
+    facts = [f"{_bare(k)}={shown.value(v)}" for k, v in row.items() if k not in _HEAD]
+    return " ".join([_bare(row.get("at", "?")), _bare(row.get("event", "?")), *facts])
+
+
+def _bare(word: object) -> str:
+    """Return a word without the quotes around it; those inside stay marked."""
+    return shown.text(str(word))[1:-1]
