@@ -89,9 +89,7 @@ class Children:
             said = f"`{' '.join(argv[-3:])}` did not end within {within_s:g} s"
             raise DemoError(said) from error
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            await _end(process)
         if process.returncode != 0:
             said = f"`{' '.join(argv[-3:])}` failed: {err.decode(errors='replace').strip()}"
             raise DemoError(said)
@@ -154,6 +152,19 @@ class Children:
     def named(self, name: str) -> Child:
         """Return the child of this name; KeyError when it isn't watched."""
         return {child.name: child for child in self._children}[name]
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a process that has not ended: in good order, so that it ends its own, or else by KILL."""
+    if process.returncode is not None:
+        return
+    process.terminate()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(STOP_S):
+            await process.wait()
+    if process.returncode is None:
+        process.kill()
+        await process.wait()
 
 
 def _read_if_there(file: Path) -> str:
