@@ -73,7 +73,7 @@ class Dispatcher:
     def serve(self, link: DeviceLink) -> LinkEnd:
         """Return what takes in all that a link brings; it replaces an older link's."""
         device = DeviceId(link.device_id)
-        end = LinkEnd(self._wiring, link, device, more=lambda: self.hint([device]))
+        end = LinkEnd(self._wiring, link, device, more=self.hint)
         self._ends[device] = end
         return end
 
@@ -118,7 +118,7 @@ class LinkEnd:
         link: DeviceLink,
         device: DeviceId,
         *,
-        more: Callable[[], None] = lambda: None,
+        more: Callable[[Collection[DeviceId]], None] = lambda _: None,
     ) -> None:
         self._units = wiring.units
         self._most = wiring.most_under_way
@@ -127,8 +127,8 @@ class LinkEnd:
         self._device = device
         self._signals = wiring.signals
         self._woken = wiring.woken
-        self._sent: set[str] = set()
-        self._cancelled: set[str] = set()
+        self._sent: dict[str, None] = {}  # an empty one weighs less than a set
+        self._cancelled: dict[str, None] = {}
         self._inputs: tuple[tuple[Job, int], ...] = ()
 
     @property
@@ -167,7 +167,7 @@ class LinkEnd:
         if job.state is JobState.QUEUED and job.id not in self._sent:
             if not self._link.is_synced:
                 return  # it has not left, and a stop may still end it here
-            self._sent.add(job.id)
+            self._sent[job.id] = None
             if not await self._units.write(lambda u: jobs.mark_sent(u.c, job.id)):
                 return  # it was stopped before it left
             self._link.send_exec(_order(job))
@@ -176,7 +176,7 @@ class LinkEnd:
         elif job.state is JobState.STOPPING and not job.sent:
             await self._end(job.id, NEVER_RAN)  # no device has heard of it
         elif job.state is JobState.STOPPING and job.id not in self._cancelled:
-            self._cancelled.add(job.id)
+            self._cancelled[job.id] = None
             self._link.send_cancel(job.id)
 
     async def _given(self, job: Job) -> bytes:
@@ -205,8 +205,8 @@ class LinkEnd:
         for job, _ in found.ends:
             self._signals.notify(job.id)
         self._woken([job.session for job, _ in found.ends])
-        self._sent, self._inputs = set(found.carried), found.inputs
-        self._cancelled = set(found.plan.cancel)
+        self._sent, self._inputs = dict.fromkeys(found.carried), found.inputs
+        self._cancelled = dict.fromkeys(found.plan.cancel)
         return found.plan
 
     async def on_synced(self) -> None:
@@ -269,7 +269,7 @@ class LinkEnd:
         self._signals.notify(command_id)
         if session is not None:
             self._woken([session])
-            self._more()
+            self._more([self._device])
 
     async def on_workspaces(self, said: Workspaces) -> None:
         """Replace the device's announced workspaces; what waited for one goes on."""

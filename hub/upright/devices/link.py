@@ -71,6 +71,9 @@ class LinkEnd:
     reason: str
 
 
+_LIVES: Final = LinkEnd(code=None, reason="")
+
+
 class DeviceLink:
     """One live link, after its welcome. ``run`` serves it; the ``send_`` methods only queue.
 
@@ -95,7 +98,7 @@ class DeviceLink:
         self._control = Outgoing()
         self._wake = Bell()
         self._ended = Bell()
-        self._end = LinkEnd(code=None, reason="")
+        self._end = _LIVES
         self._tracks = Tracks()
         self._feeds = Feeds()
         self._held: list[Held] = []
