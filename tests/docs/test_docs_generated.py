@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from docsgen import clauses, errors, frames, machines, mutants
+from docsgen import clauses, errors, field_cases, frames, machines, mutants
 from upright_wire import codec
 
 ROOT: Final = Path(__file__).parents[2]
@@ -155,6 +155,14 @@ def test_every_planted_bug_has_a_name_of_its_own_and_stands_where_its_list_says(
 def test_every_clause_that_a_planted_bug_names_exists() -> None:
     known = {clause for section in clauses.sections() for clause in section.clauses}
     assert not [m.name for m in mutants.mutants() if not known.issuperset(m.clauses)]
+
+
+# ------------------------------------------------------------------ cases from the field
+def test_every_case_from_the_field_has_a_named_test_or_belongs_to_a_later_issue() -> None:
+    marked = field_cases.tests()
+    listed = field_cases.cases()
+    assert [case.id for case in listed if case.id not in marked and not case.later] == []
+    assert set(marked) <= {case.id for case in listed}
 
 
 # ------------------------------------------------------------------ machines and errors

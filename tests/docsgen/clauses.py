@@ -49,10 +49,10 @@ def sections(path: Path = TEXTS) -> list[Section]:
     ]
 
 
-def named(node: ast.AST) -> Iterator[str]:
-    """Yield the clauses of every ``mark.clause(…)`` in *node*."""
+def named(node: ast.AST, marker: str = "clause") -> Iterator[str]:
+    """Yield the ids of every ``mark.clause(…)`` in *node*, or of another *marker*."""
     for call in ast.walk(node):
-        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("mark.clause"):
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(f"mark.{marker}"):
             for argument in call.args:
                 yield str(ast.literal_eval(argument))
 

@@ -189,6 +189,7 @@ async def test_while_the_model_server_is_down_work_waits_and_then_goes_on(spine:
 
 
 @pytest.mark.clause("B11.3", "B11.8")
+@pytest.mark.case("HO/2922")
 async def test_a_worker_whose_model_asks_for_patience_waits_and_goes_on(spine: Spine) -> None:
     fault = {"kind": "rate_limited", "calls": 3, "agent": "worker", "retry_after_s": 1}
     await spine.model.post("/_scripted/faults", fault)

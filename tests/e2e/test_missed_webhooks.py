@@ -32,6 +32,7 @@ async def titled(spine: Spine, title: str, *, many: int) -> list[dict[str, objec
 
 @pytest.mark.clause("B2.3", "B2.2")
 @pytest.mark.timeout(120)  # the spine is set up, and its hub started three times
+@pytest.mark.case("GH/deliveries")
 async def test_webhooks_that_were_sent_while_the_hub_was_down_arrive_late_and_once(
     tmp_path: Path,
 ) -> None:

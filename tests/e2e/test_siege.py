@@ -93,6 +93,7 @@ async def test_with_the_database_locked_by_another_it_waits_or_refuses(tmp_path:
 
 
 @pytest.mark.clause("B2.1", "B8.5")
+@pytest.mark.case("DB/716")
 async def test_with_postgresqls_backends_ended_it_loses_and_doubles_nothing(
     tmp_path: Path, postgres: str
 ) -> None:

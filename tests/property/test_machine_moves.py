@@ -306,6 +306,7 @@ RACES: Final = (
 
 
 @pytest.mark.parametrize("part", PARTS)
+@pytest.mark.case("HO/2252")
 def test_each_event_meets_each_state_and_what_has_ended_stays_so(
     connection: sa.Connection, part: int
 ) -> None:

@@ -64,6 +64,7 @@ async def bench(*repositories: str, token: str = TOKEN) -> AsyncIterator[Bench]:
             yield Bench(connector, sandbox, memory)
 
 
+@pytest.mark.case("AI/66")
 async def test_a_comment_is_told_with_the_keys_of_its_webhook() -> None:
     async with bench(REPO) as at:
         at.comment("Please look")

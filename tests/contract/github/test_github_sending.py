@@ -255,6 +255,7 @@ async def test_eighty_comments_a_minute_and_the_rest_later_in_order() -> None:
 @pytest.mark.parametrize(
     "gone", [effect(number="99"), effect(repo="acme/gone"), effect(repo="acme/..")]
 )
+@pytest.mark.case("AI/209")
 async def test_a_destination_that_is_gone_is_final(gone: Effect) -> None:
     async with bench() as at:
         with pytest.raises(PermanentSendError):

@@ -83,6 +83,7 @@ async def test_a_deadline_to_remind_blocks_the_item_with_an_open_question(hub: S
 
 
 @pytest.mark.clause("B11.7")
+@pytest.mark.case("HO/2881")
 async def test_what_was_due_while_the_hub_was_down_fires_late_and_once(hub: StillHub) -> None:
     item = await waiting(hub, OnDeadline.WAKE, WaitKind.TIMER)
     await hub.reopen()
@@ -124,6 +125,7 @@ async def test_a_wait_that_was_matched_does_not_fire(hub: StillHub) -> None:
         (WaitKind.SYSTEM, DAY_S, OnDeadline.ASK),
     ],
 )
+@pytest.mark.case("HO/1989")
 async def test_each_kind_of_wait_has_a_deadline_of_its_own(
     hub: StillHub, kind: WaitKind, seconds: int, then: OnDeadline
 ) -> None:
@@ -154,6 +156,7 @@ async def asking(hub: StillHub) -> tuple[WorkItem, str]:
 
 
 @pytest.mark.clause("B14.3", "B11.4")
+@pytest.mark.case("OC/110880")
 async def test_the_first_answer_wakes_the_worker_and_a_second_is_refused(hub: StillHub) -> None:
     item, request = await asking(hub)
     assert await hub.do(lambda u: people.answer(u, request, "main", "ann")) == item.session
@@ -188,6 +191,7 @@ async def test_a_word_of_the_operator_unblocks_and_wakes(hub: StillHub) -> None:
     assert await told(hub, item) == ["operator.message"]
 
 
+@pytest.mark.case("AI/210")
 async def test_the_same_open_question_is_asked_once_and_a_settled_one_again(
     hub: StillHub,
 ) -> None:
@@ -199,6 +203,7 @@ async def test_the_same_open_question_is_asked_once_and_a_settled_one_again(
 
 @pytest.mark.clause("B14.3")
 @pytest.mark.parametrize("timers_ran", [True, False], ids=["expired", "due"])
+@pytest.mark.case("OC/59162")
 async def test_an_answer_after_the_time_is_refused(hub: StillHub, *, timers_ran: bool) -> None:
     item = await hub.opened()
     asked = requests.Asking(prompt="?", work=item.id, session=item.session, life_ms=60_000)
@@ -303,6 +308,7 @@ async def test_a_changed_effect_needs_an_approval_of_its_own(
 
 
 @pytest.mark.clause("B14.3")
+@pytest.mark.case("OC/59162")
 async def test_an_approval_that_expires_is_a_no_and_the_worker_is_told(hub: StillHub) -> None:
     item, request = await held(hub)
     hub.clock.go_on(60)

@@ -104,6 +104,7 @@ async def test_an_edit_that_mentions_us_is_folded_as_no_request_is(hub: StillHub
 
 # ------------------------------------------------------------------ batches
 @pytest.mark.clause("B2.1")
+@pytest.mark.case("HO/2486")
 async def test_one_bad_request_harms_none_that_came_with_it(hub: StillHub) -> None:
     good = [trigger(thread="pr:1"), trigger(thread="pr:2")]
     bad = trigger(text="\ud800")  # no text at all

@@ -122,6 +122,7 @@ async def test_no_more_turns_run_at_once_than_allowed_and_none_is_left_out(hub: 
 
 
 @pytest.mark.clause("B8.6")
+@pytest.mark.case("HE/35202", "HO/2486")
 async def test_a_turn_that_fails_is_tried_again_later_and_later(hub: StillHub) -> None:
     session = await ready(hub)
     turns = Turns(hub)
@@ -145,6 +146,7 @@ async def failed(hub: StillHub, times: int) -> bool:
 
 
 @pytest.mark.clause("B8.6")
+@pytest.mark.case("DB/761")
 async def test_a_turn_that_the_database_failed_is_tried_again_soon_each_time(
     hub: StillHub,
 ) -> None:

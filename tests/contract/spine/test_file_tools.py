@@ -136,6 +136,7 @@ async def test_a_device_without_the_program_says_so(hub: StillHub) -> None:
 
 
 @pytest.mark.parametrize("cwd", ["/src/app.worktrees/{}/../other", "../app.worktrees/other/x"])
+@pytest.mark.case("HE/35202")
 async def test_a_command_does_not_run_in_another_items_worktree(hub: StillHub, cwd: str) -> None:
     await hub.device()
     item = await hub.opened()

@@ -195,6 +195,7 @@ async def test_a_turn_that_goes_on_anyway_takes_along_what_was_folded(hub: Still
 
 
 @pytest.mark.clause("B2.5")
+@pytest.mark.case("PR/1446")
 async def test_a_turn_that_dies_with_folded_triggers_is_taken_up_at_once(hub: StillHub) -> None:
     item = await follower(hub)
     await hub.one(news())
@@ -274,6 +275,7 @@ async def test_a_storm_on_many_threads_costs_each_at_most_one_wake_a_window(
 
 
 @pytest.mark.clause("B2.2", "B2.5")
+@pytest.mark.case("OC/58443")
 async def test_one_event_fifty_times_over_transports_and_a_restart_is_one_turn(
     hub: StillHub,
 ) -> None:
@@ -299,6 +301,7 @@ async def test_one_event_fifty_times_over_transports_and_a_restart_is_one_turn(
 
 
 @pytest.mark.clause("B2.5", "B16.3")
+@pytest.mark.case("HO/2529")
 async def test_no_wake_comes_without_a_new_fact(hub: StillHub) -> None:
     """From the field: 65 % of all wakes had nothing new."""
     item, taken = await follower(hub), Taken()

@@ -48,6 +48,7 @@ def growth(hub: StillHub, room: Room) -> Growth:
     return Growth(units=hub.units, pruner=pruner, spill=None, disk=Disk(parts))
 
 
+@pytest.mark.case("HO/2984")
 async def test_a_full_disk_takes_nothing_in_begins_nothing_and_recovers(hub: StillHub) -> None:
     room, begun = Room(), list[Lease]()
     parts = growth(hub, room)

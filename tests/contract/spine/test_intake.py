@@ -42,6 +42,7 @@ async def test_any_known_key_refuses_a_trigger_and_names_the_first(hub: StillHub
 
 
 @pytest.mark.clause("B2.2")
+@pytest.mark.case("OC/31541")
 async def test_a_redelivery_a_week_later_and_after_a_restart_is_refused(hub: StillHub) -> None:
     first = await hub.one(RED)
     await hub.reopen()

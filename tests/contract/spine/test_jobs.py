@@ -77,6 +77,7 @@ async def test_an_end_becomes_the_jobs_state_and_is_charged(
 
 
 @pytest.mark.clause("B10.2")
+@pytest.mark.case("HO/2252")
 async def test_the_first_end_stands_whatever_is_reported_later(hub: StillHub) -> None:
     job = await queued(hub, background=True)
     await began(hub, job)
@@ -149,6 +150,7 @@ async def test_the_end_of_a_job_that_its_turn_waits_for_is_told_to_nobody(hub: S
 
 
 @pytest.mark.clause("B11.4")
+@pytest.mark.case("HO/2565")
 async def test_an_end_matches_the_wait_for_exactly_this_job(hub: StillHub) -> None:
     item = await hub.opened()
     waited = await queued(hub, item=item, background=True)

@@ -77,6 +77,7 @@ async def test_the_same_key_gives_the_first_effect_back_also_after_a_restart(
 
 
 @pytest.mark.clause("B15.1")
+@pytest.mark.case("OC/92171")
 async def test_an_effect_keeps_the_destination_it_was_made_with(hub: StillHub) -> None:
     item = await hub.opened()
     stored = await put(hub, draft(item))
@@ -149,6 +150,7 @@ async def test_after_its_last_try_an_effect_is_dead_and_its_worker_is_told(hub: 
         (Setback(event=Uncertain(), reason="cut off"), "unknown"),
     ],
 )
+@pytest.mark.case("AI/161")
 async def test_what_is_refused_or_uncertain_is_final_at_once_and_told(
     hub: StillHub, setback: Setback, state: str
 ) -> None:
@@ -301,6 +303,7 @@ async def test_what_a_person_has_to_approve_holds_up_nobody(hub: StillHub) -> No
 
 
 @pytest.mark.clause("B15.3")
+@pytest.mark.case("OC/39138")
 async def test_after_a_long_outage_only_what_is_worth_it_goes_out(hub: StillHub) -> None:
     """OC/39138: after an outage of 16 hours a hundred old messages went out at once."""
     item = await hub.opened()
@@ -341,6 +344,7 @@ async def dead(hub: StillHub, setback: Setback) -> Stored:
 
 
 @pytest.mark.clause("B15.2", "B15.3")
+@pytest.mark.case("OC/79376")
 async def test_a_person_sends_a_dead_letter_again_and_its_worker_hears_the_truth(
     hub: StillHub,
 ) -> None:

@@ -41,6 +41,7 @@ async def inbox(hub: StillHub, session: str) -> list[str]:
 
 # ------------------------------------------------------------------ cancel and stop
 @pytest.mark.clause("B6.6", "B11.1")
+@pytest.mark.case("HO/1808")
 async def test_a_cancelled_item_leaves_nothing_open_and_its_tail_goes_to_the_router(
     hub: StillHub,
 ) -> None:
@@ -70,6 +71,7 @@ async def test_children_are_cancelled_with_their_parent(hub: StillHub) -> None:
 
 
 @pytest.mark.clause("B8.5", "B6.6")
+@pytest.mark.case("CC/2364")
 async def test_a_stopped_session_can_write_nothing_more_although_its_turn_runs(
     hub: StillHub,
 ) -> None:
@@ -85,6 +87,7 @@ async def test_a_stopped_session_can_write_nothing_more_although_its_turn_runs(
 
 
 @pytest.mark.clause("B10.2")
+@pytest.mark.case("CC/2364")
 async def test_a_device_that_is_gone_fails_its_jobs_at_once_and_stop_works(hub: StillHub) -> None:
     """copilot-cli 2364: the runner was deleted, and the session spun on."""
     agents, item = await worker(
@@ -134,6 +137,7 @@ async def test_an_operator_unblocks_and_the_question_is_withdrawn(hub: StillHub)
 
 
 @pytest.mark.clause("B8.7", "B11.8")
+@pytest.mark.case("CC/2969")
 async def test_a_worker_that_only_says_it_is_blocked_is_not_asked_again_and_again(
     hub: StillHub,
 ) -> None:
@@ -176,6 +180,7 @@ async def test_a_wait_that_is_taken_away_wakes_its_worker(hub: StillHub) -> None
 
 # ------------------------------------------------------------------ no silent sleep
 @pytest.mark.clause("B11.3", "B11.7")
+@pytest.mark.case("HO/1356")
 async def test_a_recheck_that_passes_without_its_event_wakes_once(hub: StillHub) -> None:
     """HO/1356: the time to look again passed, and nothing woke."""
     item = await hub.opened()
@@ -192,6 +197,7 @@ async def test_a_recheck_that_passes_without_its_event_wakes_once(hub: StillHub)
 
 
 @pytest.mark.clause("B11.3", "B11.5")
+@pytest.mark.case("HO/1989")
 async def test_a_worker_that_waits_for_the_wrong_thing_still_hears_of_its_job(
     hub: StillHub,
 ) -> None:
@@ -223,6 +229,7 @@ async def test_a_job_that_has_ended_is_not_waited_for(hub: StillHub) -> None:
 
 
 @pytest.mark.clause("B8.5", "B8.6")
+@pytest.mark.case("HO/2686", "PR/1518")
 async def test_what_a_dead_worker_had_claimed_is_taken_again(hub: StillHub) -> None:
     """HO/2686: a restart left a claim open, and later messages were refused."""
     item = await hub.opened()
@@ -311,6 +318,7 @@ async def test_what_fits_two_waits_is_shown_to_the_operator_and_blocks_nothing(
 
 @pytest.mark.clause("B11.7")
 @pytest.mark.parametrize("jump_s", [-24 * 3600, 24 * 3600])
+@pytest.mark.case("DB/803")
 async def test_a_clock_that_jumps_a_day_fires_a_timer_once(hub: StillHub, jump_s: int) -> None:
     item = await hub.opened()
     nap = waits.Asked(kind=WaitKind.TIMER, ref="", why="a nap", deadline_s=3600)

@@ -233,6 +233,7 @@ async def test_a_mention_links_threads_for_one_of_us_and_for_no_stranger(
 
 
 @pytest.mark.clause("B11.2", "B11.8")
+@pytest.mark.case("XX/loop")
 async def test_what_comes_for_a_blocked_item_waits_until_a_person_has_spoken(
     hub: StillHub,
 ) -> None:
@@ -271,6 +272,7 @@ async def test_an_ended_worker_is_never_woken_and_the_router_gets_the_thread(hub
 
 
 @pytest.mark.clause("B6.4")
+@pytest.mark.case("AI/161")
 async def test_the_unread_tail_of_an_ended_worker_goes_to_the_router(hub: StillHub) -> None:
     item = await hub.opened(RED)
     await hub.asleep(item)
@@ -318,6 +320,7 @@ async def test_an_operators_unread_word_to_a_worker_that_ends_is_not_lost(hub: S
 
 # ------------------------------------------------------------------ waits
 @pytest.mark.clause("B11.4", "B6.1")
+@pytest.mark.case("HO/2565")
 async def test_a_trigger_matches_the_wait_for_its_thread_in_its_own_transaction(
     hub: StillHub,
 ) -> None:

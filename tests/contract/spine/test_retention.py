@@ -78,6 +78,7 @@ async def test_a_payload_goes_after_its_age_and_its_trigger_says_when(hub: Still
 
 @pytest.mark.clause("B2.2")
 @pytest.mark.parametrize("days", [7, 1000])
+@pytest.mark.case("OC/31541")
 async def test_a_redelivery_is_refused_with_the_first_ones_id_when_all_else_is_pruned(
     hub: StillHub, days: int
 ) -> None:
@@ -205,6 +206,7 @@ async def test_the_jobs_of_unfinished_work_keep_their_output(hub: StillHub) -> N
     assert await count(hub, OUTPUT) == 1
 
 
+@pytest.mark.case("HO/2984")
 async def test_over_the_cap_the_oldest_output_goes_and_no_more_than_must(hub: StillHub) -> None:
     await hub.device()
     for number in range(4):
@@ -221,6 +223,7 @@ async def test_over_the_cap_the_oldest_output_goes_and_no_more_than_must(hub: St
 
 
 # ------------------------------------------------------------------ events, texts, costs
+@pytest.mark.case("HO/3078")
 async def test_old_events_go_but_never_the_newest_so_that_no_number_comes_twice(
     hub: StillHub,
 ) -> None:
@@ -294,6 +297,7 @@ async def test_what_is_kept_for_ever_is_never_pruned(hub: StillHub) -> None:
 
 
 @pytest.mark.clause("B11.6")
+@pytest.mark.case("HO/3078")
 async def test_pruning_everything_leaves_nothing_asleep_and_work_goes_on(hub: StillHub) -> None:
     agents, item = await worker(hub, TEST, call("wait", {"for": "thread", "why": "CI"}), DONE)
     await agents.go()

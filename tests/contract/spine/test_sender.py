@@ -167,6 +167,7 @@ async def test_what_did_not_go_out_is_sent_again_after_its_time(
     ("error", "state"),
     [(PermanentSendError("404"), "dead"), (UnknownSendError("cut off"), "unknown")],
 )
+@pytest.mark.case("AI/209")
 async def test_a_final_failure_is_told_and_blocks_nothing_behind_it(
     hub: StillHub, error: Exception, state: str
 ) -> None:
@@ -180,6 +181,7 @@ async def test_a_final_failure_is_told_and_blocks_nothing_behind_it(
 
 
 @pytest.mark.clause("B15.3")
+@pytest.mark.case("HO/2486")
 async def test_a_poisoned_effect_is_dead_after_its_tries(hub: StillHub) -> None:
     item = await effects(hub, "a")
     post = Post(answers=[RetryableSendError("busy") for _ in range(9)])
@@ -276,6 +278,7 @@ async def test_a_hung_destination_holds_up_no_other(hub: StillHub) -> None:
 
 
 @pytest.mark.clause("B15.2")
+@pytest.mark.case("OC/6917")
 async def test_a_send_before_the_connector_is_ready_waits_and_goes_out_once_in_order(
     hub: StillHub,
 ) -> None:

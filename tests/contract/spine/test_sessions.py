@@ -59,6 +59,7 @@ WRITES: list[Callable[[Unit, Claim], object]] = [
 
 @pytest.mark.clause("B8.5")
 @pytest.mark.parametrize("write", WRITES, ids=["append", "finish", "update", "begin_turn"])
+@pytest.mark.case("DB/804")
 async def test_whoever_lost_the_lease_writes_nothing(
     hub: StillHub, write: Callable[[Unit, Claim], object]
 ) -> None:
@@ -85,6 +86,7 @@ async def test_a_lost_lease_takes_the_rest_of_its_unit_with_it(hub: StillHub) ->
 
 
 @pytest.mark.clause("B8.5")
+@pytest.mark.case("AE/547")
 async def test_renewing_tells_which_leases_are_lost_and_prolongs_the_others(hub: StillHub) -> None:
     old, new = await zombie(hub)
     until = START_MS + 99_000
@@ -94,6 +96,7 @@ async def test_renewing_tells_which_leases_are_lost_and_prolongs_the_others(hub:
 
 
 @pytest.mark.clause("B8.5", "B2.5")
+@pytest.mark.case("AE/547")
 async def test_a_renewal_that_comes_after_the_turn_leases_nothing_anew(hub: StillHub) -> None:
     await ready(hub)
     (claim,) = await hub.claim()
@@ -116,6 +119,7 @@ async def test_what_has_been_ready_longest_is_claimed_first_within_the_limit(hub
 
 
 @pytest.mark.clause("B8.5")
+@pytest.mark.case("HO/3051")
 async def test_a_leased_session_is_claimed_by_nobody_until_its_lease_runs_out(
     hub: StillHub,
 ) -> None:
@@ -187,6 +191,7 @@ async def test_an_ended_session_is_never_ready_again(hub: StillHub) -> None:
 
 # ------------------------------------------------------------------ a restart
 @pytest.mark.clause("B8.6")
+@pytest.mark.case("HO/2686")
 async def test_a_restart_frees_every_lease_and_the_old_holder_stays_out(hub: StillHub) -> None:
     await ready(hub)
     (old,) = await hub.claim()

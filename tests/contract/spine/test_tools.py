@@ -107,6 +107,7 @@ async def test_a_trigger_without_a_place_to_answer_is_not_answered(hub: StillHub
 
 
 @pytest.mark.clause("B5.2")
+@pytest.mark.case("OC/116015")
 async def test_spawning_twice_for_one_trigger_gives_the_same_item(hub: StillHub) -> None:
     agents = await routed(hub, Say(calls=(SPAWN, SPAWN)), Say("Done."))
     first, second = await agents.told(await hub.router())

@@ -238,6 +238,7 @@ async def test_a_successor_is_as_tainted_as_the_one_before(hub: StillHub) -> Non
 
 
 @pytest.mark.clause("B6.6", "B5.2")
+@pytest.mark.case("HE/99106")
 async def test_a_worker_that_was_ended_out_of_band_is_followed_by_a_new_one(hub: StillHub) -> None:
     """The worker is gone without a word; the next event neither vanishes nor wakes the dead."""
     old = await resting(hub)

@@ -24,6 +24,7 @@ def until_green(request: ChatRequest) -> Say:
 @pytest.mark.clause("B8.4", "B6.4", "B11.5")
 @pytest.mark.parametrize("dies", [False, True], ids=["alive", "killed"])
 @pytest.mark.parametrize("comes_at", range(COMMITS))
+@pytest.mark.case("HO/1976", "TE/4137")
 async def test_a_trigger_that_comes_at_any_commit_is_told_exactly_once(
     hub: StillHub, comes_at: int, *, dies: bool
 ) -> None:

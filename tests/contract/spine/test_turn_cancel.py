@@ -245,6 +245,7 @@ async def test_a_strangers_trigger_cuts_only_when_a_rule_calls_it_urgent(
 
 
 @pytest.mark.clause("B9.2", "B8.4")
+@pytest.mark.case("LE/3253")
 async def test_a_timer_that_fires_into_a_busy_session_joins_its_next_safe_point(
     hub: StillHub,
 ) -> None:
@@ -272,6 +273,7 @@ COMMITS = 10
 
 @pytest.mark.clause("B9.3", "B8.6")
 @pytest.mark.parametrize("dies_at", [None, *range(COMMITS)])
+@pytest.mark.case("HO/1976")
 async def test_an_interrupt_is_told_once_wherever_the_hub_dies(
     hub: StillHub, dies_at: int | None
 ) -> None:

@@ -34,6 +34,7 @@ from upright.store.tables import JOB, OUTBOX, REQUEST, SESSION, WAIT
 
 # ------------------------------------------------------------------ the model
 @pytest.mark.clause("B11.3", "B11.8")
+@pytest.mark.case("HO/2922")
 async def test_a_model_that_is_away_is_waited_for_with_a_growing_pause(hub: StillHub) -> None:
     agents, item = await worker(hub, WAIT_CI)
     agents.chat.fails = deque(
@@ -58,6 +59,7 @@ async def test_a_model_that_is_away_is_waited_for_with_a_growing_pause(hub: Stil
 
 @pytest.mark.clause("B16.3")
 @pytest.mark.parametrize("error", [ModelAuthError("no such key"), ModelRequestError("too long")])
+@pytest.mark.case("OC/98556")
 async def test_a_model_that_refuses_is_asked_about_and_not_tried_again(
     hub: StillHub, error: ModelAuthError | ModelRequestError
 ) -> None:

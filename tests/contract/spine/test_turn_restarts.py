@@ -15,6 +15,7 @@ from upright.store.tables import JOB, LEDGER, SESSION, WORK
 
 
 @pytest.mark.clause("B8.1", "B8.2")
+@pytest.mark.case("HO/3166")
 async def test_a_red_build_is_mended_and_every_prompt_begins_with_the_one_before(
     hub: StillHub,
 ) -> None:
@@ -32,6 +33,7 @@ async def test_a_red_build_is_mended_and_every_prompt_begins_with_the_one_before
 
 @pytest.mark.clause("B8.1", "B8.2", "B8.6", "B15.1")
 @pytest.mark.parametrize("dies_at", range(COMMITS))
+@pytest.mark.case("OC/71127")
 async def test_a_worker_that_is_killed_after_any_commit_tells_the_same_story(
     hub: StillHub, wanted: Story, dies_at: int
 ) -> None:

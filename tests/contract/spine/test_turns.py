@@ -109,6 +109,7 @@ async def test_several_calls_of_one_step_are_all_begun_and_answered_in_their_ord
 
 
 @pytest.mark.clause("B10.3")
+@pytest.mark.case("OC/116015")
 async def test_the_same_command_twice_while_it_runs_is_one_job(hub: StillHub) -> None:
     twice = Say(calls=(("run", PATCH), ("run", PATCH)))
     agents, item = await worker(hub, twice, WAIT_CI)

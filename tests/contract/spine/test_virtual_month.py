@@ -176,6 +176,7 @@ def _copy(c: sa.Connection, times: int, item: machine.WorkItem) -> None:
 
 
 @pytest.mark.clause("B11.7", "B2.2")
+@pytest.mark.case("HO/2881")
 async def test_in_a_month_with_two_crashes_a_day_each_timer_fires_once_at_its_time(
     hub: StillHub,
 ) -> None:
@@ -198,6 +199,7 @@ async def test_in_a_month_with_two_crashes_a_day_each_timer_fires_once_at_its_ti
 
 
 @pytest.mark.clause("B16.3", "B11.3")
+@pytest.mark.case("OC/98556")
 async def test_a_day_without_an_event_costs_no_model_call_and_no_row(hub: StillHub) -> None:
     agents, _ = await worker(hub, TEST, call("wait", {"for": "thread", "why": "CI runs"}))
     await agents.go()
@@ -215,6 +217,7 @@ def _newest(c: sa.Connection) -> int:
 
 
 @pytest.mark.clause("B3.2")
+@pytest.mark.case("OC/64293")
 async def test_a_source_that_is_off_stays_off_over_crashes_and_new_rules(hub: StillHub) -> None:
     off = replace(RULES, modes=((SOURCE, Mode.OFF),))
     for version in ("7", "8", "9"):

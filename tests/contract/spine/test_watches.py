@@ -147,6 +147,7 @@ async def test_a_watch_ends_with_its_job_whose_last_line_needs_no_end(hub: Still
 
 
 @pytest.mark.clause("B10.5", "B11.7")
+@pytest.mark.case("DB/803")
 async def test_an_interval_tells_the_status_and_missed_times_count_as_one(hub: StillHub) -> None:
     item, job = await running(hub)
     await watch(hub, job, every_s=60)

@@ -114,6 +114,7 @@ def _late(u: Unit, item: WorkItem) -> None:
 
 
 @pytest.mark.clause("B11.8")
+@pytest.mark.case("HO/3078")
 async def test_a_look_reads_by_the_indexes_of_what_lives(hub: StillHub) -> None:
     """What has ended, and what sleeps with nothing to read, is not looked at."""
 

@@ -214,6 +214,7 @@ async def laden(hub: StillHub) -> WorkItem:
 
 
 @pytest.mark.clause("B11.6", "B11.8")
+@pytest.mark.case("HO/1808")
 async def test_the_end_of_an_item_takes_its_waits_jobs_and_questions_with_it(
     hub: StillHub,
 ) -> None:
@@ -234,6 +235,7 @@ async def test_the_end_of_an_item_takes_its_waits_jobs_and_questions_with_it(
 
 
 @pytest.mark.clause("B11.6")
+@pytest.mark.case("HO/2252")
 async def test_an_ended_item_moves_no_more(hub: StillHub) -> None:
     item = await hub.opened()
     ended = await hub.do(lambda u: work.move(u, item, Stopped()))

@@ -82,6 +82,7 @@ async def test_a_read_is_one_snapshot_and_does_not_hold_writers_up(store: Store)
     assert reading.result() == ([], [])
 
 
+@pytest.mark.case("GT/2808")
 async def test_no_reader_is_left_open(store: Store) -> None:
     async with asyncio.TaskGroup() as tasks:
         for _ in range(10 * MAX_READERS):

@@ -49,6 +49,7 @@ def pipe(stream: IO[str] | None) -> IO[str]:
     return stream
 
 
+@pytest.mark.case("WAL")
 def test_a_second_hub_on_the_same_file_is_refused_by_the_first_ones_pid(
     path: Path, holder: subprocess.Popen[str]
 ) -> None:

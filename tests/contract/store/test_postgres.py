@@ -222,6 +222,7 @@ async def test_a_backend_that_is_ended_in_the_middle_of_a_unit_costs_a_second_ru
     assert (runs["unit"], await store.read(values)) == (2, ["hb_1"])
 
 
+@pytest.mark.case("DB/716")
 async def test_when_every_connection_is_ended_the_lock_is_taken_again(
     store: Storage, filled: Place
 ) -> None:
@@ -301,6 +302,7 @@ async def test_a_short_absence_is_waited_for(lone_server: Server) -> None:
     await store.close()
 
 
+@pytest.mark.case("PR/1596")
 async def test_a_statement_that_takes_too_long_is_ended(filled: Place) -> None:
     limits = PoolLimits(statement_s=0.05, again=Backoff(base_s=0.001, max_tries=2))
     store = await PostgresStore.open(filled, roll=lambda: 0.5, limits=limits)
@@ -323,6 +325,7 @@ async def test_a_caller_that_finds_no_connection_free_is_refused_in_time(filled:
     await store.close()
 
 
+@pytest.mark.case("SA/12099")
 async def test_cancelled_callers_leak_no_connection_and_no_transaction(store: Storage) -> None:
     """Each caller is cancelled a little later than the one before: at every await there is."""
 
@@ -363,6 +366,7 @@ def in_kathmandu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
 
 
+@pytest.mark.case("ADK/5761")
 async def test_times_are_the_same_in_kathmandu(in_kathmandu: None, store: Storage) -> None:
     made = units(store)
     away = sa.text("SET TIME ZONE 'Asia/Kathmandu'")

@@ -38,6 +38,7 @@ async def test_a_read_sees_every_write_that_was_answered(store: Storage) -> None
     assert await store.read(names) == ["hub"]
 
 
+@pytest.mark.case("WAL")
 async def test_a_read_cannot_write(store: Storage) -> None:
     with pytest.raises(sa.exc.DBAPIError, match=r"readonly|read-only"):
         await store.read(put)

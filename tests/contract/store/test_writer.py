@@ -98,6 +98,7 @@ async def writer(engine: sa.Engine) -> AsyncIterator[Writer]:
     await made.close()
 
 
+@pytest.mark.case("NA/7564")
 async def test_an_answer_means_stored(writer: Writer, path: Path) -> None:
     answer = await writer.run(add(1))
     assert (answer, await asyncio.to_thread(stored, path)) == (1, [1])
@@ -131,6 +132,7 @@ async def test_a_unit_that_fails_takes_nothing_else_with_it(writer: Writer, path
     assert await asyncio.to_thread(stored, path) == [1, 2]
 
 
+@pytest.mark.case("CW/1873")
 def test_a_released_savepoint_does_not_outlive_the_transaction_around_it(
     engine: sa.Engine, path: Path
 ) -> None:
@@ -180,6 +182,7 @@ async def test_a_full_disk_loses_the_whole_group_says_so_and_is_survived(
     assert await asyncio.to_thread(stored, path) == ["d"]
 
 
+@pytest.mark.case("DB/761")
 async def test_a_lock_in_spite_of_the_guard_is_an_answer_and_is_survived(
     engine: sa.Engine, path: Path
 ) -> None:
@@ -279,6 +282,7 @@ def test_a_reader_cannot_write(path: Path) -> None:
     engine.dispose()
 
 
+@pytest.mark.case("GT/2808")
 def test_the_file_is_durable_and_its_log_is_bounded(engine: sa.Engine) -> None:
     names = ("journal_mode", "synchronous", "journal_size_limit")
     with engine.connect() as connection:
@@ -286,6 +290,7 @@ def test_the_file_is_durable_and_its_log_is_bounded(engine: sa.Engine) -> None:
     assert found == ["wal", 2, 64 * 1024 * 1024]
 
 
+@pytest.mark.case("SW/1228")
 def test_a_begin_takes_the_write_lock_at_once(engine: sa.Engine, path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None, timeout=0)
     with engine.begin(), pytest.raises(sqlite3.OperationalError, match="locked"):
@@ -293,6 +298,7 @@ def test_a_begin_takes_the_write_lock_at_once(engine: sa.Engine, path: Path) -> 
     other.close()
 
 
+@pytest.mark.case("NA/7564")
 def test_what_was_answered_survives_a_kill(path: Path) -> None:
     command = [sys.executable, "-c", CALLERS, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:

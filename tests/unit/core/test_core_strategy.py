@@ -131,6 +131,7 @@ def test_a_question_that_no_side_step_may_answer_is_queued() -> None:
 
 
 @pytest.mark.clause("B9.1", "B9.6")
+@pytest.mark.case("GH/1911")
 def test_legal_advice_is_taken_and_illegal_advice_is_overruled_and_told() -> None:
     taken = choose(BUSY, Strategy.PARALLEL)
     assert (taken.verdict, taken.by, taken.overruled) == (

@@ -73,6 +73,7 @@ async def reconciling(fake: Fake, parts: LifeParts, kept: Kept) -> AsyncIterator
                 task.cancel()
 
 
+@pytest.mark.case("AI/66")
 async def test_what_was_missed_is_listed_on_start_and_on_the_schedule(parts: LifeParts) -> None:
     fake, kept = Fake(listings=[missed(2), missed(0)]), Kept()
     clock = asyncio.get_running_loop().time
