@@ -10,8 +10,8 @@ from fixtures.agents import AT_ONCE, TEST, WAIT_CI, Agents, Say, ScriptedChat, c
 from fixtures.still_hub import ANN, CI, PULL, StillHub, trigger
 from upright.api import Address, Destination, Effect
 from upright.core.work import WorkState
-from upright.store import deadlines, outbox
-from upright.store.tables import OUTBOX, REQUEST, SESSION
+from upright.store import deadlines, outbox, work
+from upright.store.tables import OUTBOX, REQUEST, SESSION, TRIGGER
 
 SILENCES = ("NO_REPLY", "NO", "HEARTBEAT_OK", "<silent/>", "I think I should say nothing.", "...")
 
@@ -21,8 +21,8 @@ SILENCES = ("NO_REPLY", "NO", "HEARTBEAT_OK", "<silent/>", "I think I should say
 async def test_what_a_model_merely_says_goes_nowhere(hub: StillHub) -> None:
     agents = Agents(hub, ScriptedChat(router=tuple(Say(text) for text in SILENCES)))
     for n in range(len(SILENCES)):
-        mention = {"by": ANN, "address": Address.MENTION, "reply_to": PULL}
-        await hub.one(trigger("comment.created", thread=f"pr:{n}", **mention))
+        asked = trigger("comment.created", by=ANN, thread=f"pr:{n}", address=Address.MENTION)
+        await hub.one(asked)
         await agents.go()
     assert len(agents.chat.requests) == len(SILENCES)
     assert await hub.rows(OUTBOX) == []
@@ -45,12 +45,16 @@ async def test_a_wake_from_within_answers_where_the_item_was_opened(hub: StillHu
     nap = call("wait", {"for": "timer", "seconds": 60, "why": "look again"})
     agents, item = await worker(hub, nap, call("reply", {"text": "Looked again."}), WAIT_CI)
     await agents.go()
-    await hub.one(trigger("chat.said", by=CI, thread="chat:9", reply_to=elsewhere))
+    said = trigger("chat.said", by=CI, thread="chat:9", reply_to=elsewhere)
+    chat = (await hub.row(TRIGGER, id=(await hub.one(said)).id))["thread_id"]
+    await hub.do(lambda u: work.subscribe(u, item.session, chat))
+    last = await hub.one(trigger("chat.said", by=CI, thread="chat:9", reply_to=elsewhere))
+    assert last.woke == (item.session,)
     hub.clock.go_on(61)
     await hub.do(deadlines.fire_due)
     await agents.go()
-    said = await hub.row(OUTBOX, session_id=item.session)
-    assert said["destination"]["address"] == [list(pair) for pair in PULL.address]
+    effect = await hub.row(OUTBOX, session_id=item.session)
+    assert effect["destination"]["address"] == [list(pair) for pair in PULL.address]
     assert (await hub.row(SESSION, id=item.session))["ended_at_ms"] is None
 
 
