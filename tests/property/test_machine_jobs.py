@@ -100,7 +100,7 @@ AS_IT_IS: Final = {
 def test_a_command_starts_once_and_its_bytes_and_its_end_are_true(
     connection: sa.Connection, part: int, tally: Tally
 ) -> None:
-    met = play(Jobs, connection, part=part, examples=30, steps=60)
+    met = play(Jobs, connection, part=part, examples=15, steps=60)
     whole = tally.add(Jobs.__name__, part, met)
     assert set(never_met(whole, pairs("job", TRANSITIONS))) <= AS_IT_IS
     assert rarely_met(whole, RACES) == {}

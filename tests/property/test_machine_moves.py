@@ -311,7 +311,7 @@ RACES: Final = (
 def test_each_event_meets_each_state_and_what_has_ended_stays_so(
     connection: sa.Connection, part: int, tally: Tally
 ) -> None:
-    met = play(Moves, connection, part=part, examples=17, steps=100)
+    met = play(Moves, connection, part=part, examples=9, steps=100)
     whole = tally.add(Moves.__name__, part, met)
     assert never_met(whole, pairs("work", work.TRANSITIONS)) == []
     assert never_met(whole, pairs("wait", wait.TRANSITIONS)) == []

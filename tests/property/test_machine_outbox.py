@@ -302,7 +302,7 @@ RACES: Final = (
 def test_an_effect_is_visible_once_or_is_listed_as_unknown(
     connection: sa.Connection, part: int, tally: Tally
 ) -> None:
-    met = play(Outbox, connection, part=part, examples=20, steps=50)
+    met = play(Outbox, connection, part=part, examples=10, steps=50)
     whole = tally.add(Outbox.__name__, part, met)
     assert never_met(whole, pairs("outbox", TRANSITIONS)) == []
     assert rarely_met(whole, RACES) == {}
