@@ -11,10 +11,12 @@ import pytest
 from fixtures.agents import WAIT_CI, Agents, Say, ScriptedChat, call, complete, named, users
 from fixtures.still_hub import ANN, BOSS, CI, EVE, StillHub, trigger
 from upright.api import Actor, Address, Destination
+from upright.core.mandate import Trust
 from upright.core.trigger import Disposition
 from upright.core.work import Stopped, WorkItem, WorkState
 from upright.engine.ports import ChatRequest
-from upright.store import sessions, threads, work
+from upright.store import relations, sessions, threads, work
+from upright.store.relations import Spawning
 from upright.store.tables import HANDBACK, OUTBOX, RELATION, REQUEST, SESSION, TRIGGER, WORK
 from upright.store.unit import Unit
 
@@ -100,6 +102,28 @@ async def test_the_router_cancels_an_item_and_its_worker_ends(hub: StillHub) -> 
     row = await hub.row(WORK, id=item.id)
     assert (row["state"], row["reason"]) == (WorkState.CANCELLED, "it is fixed upstream")
     assert (await hub.row(SESSION, id=item.session))["ended_at_ms"] is not None
+
+
+@pytest.mark.clause("B11.2", "B11.5", "B11.8")
+async def test_a_parent_that_yielded_hears_that_the_router_cancelled_its_child(
+    hub: StillHub,
+) -> None:
+    """Found by the machine of the whole core: the parent slept on until its deadline."""
+    parent = await resting(hub)
+
+    def yields(u: Unit) -> WorkItem:
+        asked = Spawning(goal="a part", criteria=("x",), taint=Trust.MEMBER)
+        child = relations.spawn(u, work.woken(u, work.read(u.c, parent.id)), asked)
+        relations.wait_for(u, work.read(u.c, parent.id), child)
+        work.rest(u, work.read(u.c, parent.id))
+        return child
+
+    child = await hub.do(yields)
+    await hub.asleep(child)
+    await routed(hub, call("cancel", {"work": child.id, "reason": "no more"}), Say("Done."))
+    assert (await hub.row(WORK, id=child.id))["state"] == WorkState.CANCELLED
+    assert await hub.rows(TRIGGER, kind="child.cancelled") != []
+    assert await hub.asleep_for_ever() == []
 
 
 @pytest.mark.clause("B14.1", "B14.2")

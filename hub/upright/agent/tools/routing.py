@@ -145,6 +145,7 @@ def _cancel(here: Here, asked: CancelArguments) -> Outcome:
     if here.taint < min(item.mandate.trust, Trust.MEMBER):
         raise refused("after {} text you can't cancel {}: ask a person", here.taint.label, item.id)
     here.after.sessions.update(endings.cancel(here.u, item, asked.reason))
+    here.after.sessions.add(item.session)  # a turn under way finds out that it is over
     here.after.devices.update(job.device for job in jobs.of_session(here.u.c, item.session))
     return Done(body={"work": item.id, "state": WorkState.CANCELLED.value})
 
