@@ -13,13 +13,13 @@ import sqlalchemy as sa
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
-from fixtures.machine_bench import PARTS, Event, Fault, Tally, events, play, rarely_met
+from fixtures.machine_bench import PARTS, Event, Fault, Tally, events, never_met, play, rarely_met
 from fixtures.machine_core import MORE, Core
 from fixtures.machine_model import MUCH, answers
 from fixtures.machine_world import MOSTLY, NUMBER, Story
 from fixtures.still_hub import ANN, BOSS, CAL, CI, EVE
 
-FATAL: Final = {"will_fail": 3, "dies": 2}
+FATAL: Final = {"will_fail": 6, "dies": 2}
 
 
 def chapter(
@@ -54,7 +54,7 @@ STORMS: Final = chapter(
     a_storm_comes=8,
     a_moment_passes=8,
     hears=6,
-    hears_an_edit=6,
+    hears_an_edit=8,
     hears_late=4,
     lists=4,
     rules_change=3,
@@ -65,11 +65,11 @@ ROUTES: Final = chapter(
     "Routes",
     [(CI, "wait thread", 1), (ANN, "hand_back", 1), (CAL, "hand_back", 1)],
     ["hand_back", "hand_back", "complete", "complete", "report"],
-    works=16,
+    works=18,
     hears=10,
-    somebody_follows=6,
+    somebody_follows=8,
     somebody_leaves=6,
-    passes_change=2,
+    passes_change=4,
     hears_an_edit=3,
     a_device_comes_or_goes=0,
     a_device_tells=0,
@@ -84,7 +84,7 @@ FAMILIES: Final = chapter(
     an_item_is_unblocked=4,
     a_wait_is_ended=6,
     a_person_decides=4,
-    a_week_passes=1,
+    a_week_passes=4,
     a_device_tells=10,
 )
 EFFECTS: Final = chapter(
@@ -109,7 +109,6 @@ RACES: Final[Mapping[type[Core], Sequence[str]]] = {
     STORMS: (
         "a trigger is folded",
         "an edit comes",
-        "an edit goes to who has what it changes",
         "triggers come in another order",
         "a listing brings what is known",
         "the rules change",
@@ -118,19 +117,15 @@ RACES: Final[Mapping[type[Core], Sequence[str]]] = {
     ROUTES: (
         "a trigger is handed back",
         "a trigger is forwarded",
-        "a trigger that nobody takes goes to a person",
         "a worker follows",
         "a worker leaves",
         "a tail goes back when its reader leaves",
         "nothing is passed through",
-        "a bot is heard by the router, too",
         *DIES,
     ),
     FAMILIES: (
         "an item is cancelled",
-        "an item is cancelled while its turn runs",
         "a session is stopped",
-        "an item is unblocked",
         "a person ends a wait",
         "a turn loses its session",
         "a person comes too late",
@@ -139,13 +134,22 @@ RACES: Final[Mapping[type[Core], Sequence[str]]] = {
     EFFECTS: (
         "an effect is retried",
         "an effect is discarded",
-        "the sender finds what it had sent",
         "old things go",
         "the clock jumps ahead",
         "the clock jumps back",
         *DIES,
     ),
 }
+SELDOM: Final[Mapping[type[Core], Sequence[str]]] = {
+    STORMS: ("an edit goes to who has what it changes",),
+    ROUTES: (
+        "a bot is heard by the router, too",
+        "a trigger that nobody takes goes to a person",
+    ),
+    FAMILIES: ("an item is cancelled while its turn runs", "an item is unblocked"),
+    EFFECTS: ("the sender finds what it had sent",),
+}
+"""What a chapter meets at least once."""
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -156,3 +160,4 @@ def test_the_whole_core_keeps_all_ten_invariants(
     met = play(machine, connection, part=part, examples=4, steps=60)
     whole = tally.add(machine.__name__, part, met)
     assert rarely_met(whole, RACES[machine]) == {}
+    assert never_met(whole, SELDOM[machine]) == []
