@@ -116,7 +116,6 @@ RACES: Final[Mapping[type[Core], Sequence[str]]] = {
     ),
     ROUTES: (
         "a trigger is handed back",
-        "a trigger is forwarded",
         "a worker follows",
         "a worker leaves",
         "a tail goes back when its reader leaves",
@@ -144,6 +143,7 @@ SELDOM: Final[Mapping[type[Core], Sequence[str]]] = {
     STORMS: ("an edit goes to who has what it changes",),
     ROUTES: (
         "a bot is heard by the router, too",
+        "a trigger is forwarded",
         "a trigger that nobody takes goes to a person",
     ),
     FAMILIES: ("an item is cancelled while its turn runs", "an item is unblocked"),
