@@ -145,8 +145,15 @@ SELDOM: Final[Mapping[type[Core], Sequence[str]]] = {
         "a bot is heard by the router, too",
         "a trigger is forwarded",
         "a trigger that nobody takes goes to a person",
+        "an item follows one that is over",
     ),
-    FAMILIES: ("an item is cancelled while its turn runs", "an item is unblocked"),
+    FAMILIES: (
+        "an item is cancelled while its turn runs",
+        "an item is unblocked",
+        "a watch fires",
+        "a parent hears of its child's end",
+        "a person is asked to accept",
+    ),
     EFFECTS: ("the sender finds what it had sent",),
 }
 """What a chapter meets at least once."""
