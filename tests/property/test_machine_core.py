@@ -119,7 +119,6 @@ RACES: Final[Mapping[type[Core], Sequence[str]]] = {
         "a worker follows",
         "a worker leaves",
         "a tail goes back when its reader leaves",
-        "nothing is passed through",
         *DIES,
     ),
     FAMILIES: (
@@ -142,6 +141,7 @@ RACES: Final[Mapping[type[Core], Sequence[str]]] = {
 SELDOM: Final[Mapping[type[Core], Sequence[str]]] = {
     STORMS: ("an edit goes to who has what it changes",),
     ROUTES: (
+        "nothing is passed through",
         "a bot is heard by the router, too",
         "a trigger is forwarded",
         "a trigger that nobody takes goes to a person",
@@ -150,11 +150,9 @@ SELDOM: Final[Mapping[type[Core], Sequence[str]]] = {
     FAMILIES: (
         "an item is cancelled while its turn runs",
         "an item is unblocked",
-        "a watch fires",
         "a parent hears of its child's end",
-        "a person is asked to accept",
     ),
-    EFFECTS: ("the sender finds what it had sent",),
+    EFFECTS: (),
 }
 """What a chapter meets at least once."""
 

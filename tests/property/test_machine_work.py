@@ -120,7 +120,6 @@ RACES: Final[Mapping[type[Work], Sequence[str]]] = {
         "a job ends that is waited for",
         "a job ends while its call is open",
         "a job ends while nobody leads its session",
-        "an interrupt comes before the turn's AwaitJobs",
     ),
     DEATHS_CHAPTER: (
         *(f"the hub: {fault}" for fault in Fault),
