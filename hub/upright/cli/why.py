@@ -13,6 +13,10 @@ from upright.cli.place import Place, pass_place
 
 Json = Mapping[str, Any]
 OUTPUT_CHARS: Final = 100
+_HOW: Final[Mapping[str, str]] = {
+    "cancel": "it cut short what was under way",
+    "parallel": "answered beside the turn",
+}
 _BRANCH: Final = ("├─ ", "│  ")
 _LAST: Final = ("└─ ", "   ")
 
@@ -45,6 +49,9 @@ def lines(found: Json) -> Iterator[str]:
         f"{render.safe(trigger['reason'])}"
     )
     yield f"  rule {render.safe(trigger['rule'])!r} ({trigger['verdict']})"
+    if trigger["edits_id"]:
+        yield f"  it changes {trigger['edits_id']}"
+    yield from (f"  {_given(delivery)}" for delivery in found["deliveries"])
     branches = list(_branches(found, began_ms))
     for n, (head, twigs) in enumerate(branches):
         mark, below = _LAST if n == len(branches) - 1 else _BRANCH
@@ -52,6 +59,18 @@ def lines(found: Json) -> Iterator[str]:
         for m, twig in enumerate(twigs):
             yield f"{below}{(_LAST if m == len(twigs) - 1 else _BRANCH)[0]}{twig}"
     yield f"cost: {render.money(found['costs'])}"
+
+
+def _given(delivery: Json) -> str:
+    """Say to whom it went, and how that one takes it."""
+    how = [_HOW.get(delivery["strategy"] or "", "at the next safe point")]
+    if not delivery["wake"]:
+        how = ["as context, without a wake"]
+    if delivery["folded"]:
+        how.append("folded into a later wake")
+    if delivery["turn_id"] is None:
+        how.append("not read yet")
+    return f"to the {delivery['session_kind']} {delivery['session_id']}: {', '.join(how)}"
 
 
 def _branches(found: Json, began_ms: int) -> Iterator[tuple[str, list[str]]]:
@@ -91,7 +110,9 @@ def _event(event: Json, found: Json, began_ms: int) -> str:
     said += _of_job(event["job_id"], found)
     said += _of_effect(event["outbox_id"], found)
     said += [
-        f"{render.safe(name)}={_short(value)}" for name, value in (event["data"] or {}).items()
+        f"{render.safe(name)}={_value(value)}"
+        for name, value in (event["data"] or {}).items()
+        if value is not None and value is not False
     ]
     return f"{_since(event['at_ms'], began_ms)} {' '.join(said)}"
 
@@ -122,6 +143,10 @@ def _span(ms: int) -> str:
     if ms < 1000:
         return f"{ms} ms"
     return f"{ms / 1000:.1f} s" if ms < 600_000 else f"{ms / 60_000:.0f} min"
+
+
+def _value(value: object) -> str:
+    return _short(", ".join(map(str, value)) if isinstance(value, list) else value)
 
 
 def _short(value: object) -> str:

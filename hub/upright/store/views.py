@@ -117,6 +117,8 @@ def deliveries(c: sa.Connection, trigger_id: str) -> list[Plain]:
             SESSION.c.kind.label("session_kind"),
             SESSION.c.work_id,
             DELIVERY.c.wake,
+            DELIVERY.c.folded,
+            DELIVERY.c.strategy,
             DELIVERY.c.taken_n,
             ENTRY.c.turn_id,
             ENTRY.c.at_ms.label("taken_at_ms"),

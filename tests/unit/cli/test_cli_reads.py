@@ -75,6 +75,7 @@ def test_why_is_a_path_with_times_and_cost(served: Served, upright: Terminal) ->
     assert typed.code == 0
     told = [line.strip("│├└─ ") for line in typed.out.splitlines()]
     assert told[0] == "tr_red  ci.failed from github"
+    assert any(line.startswith("to the worker se_") for line in told)
     assert any("turn of the router" in line for line in told)
     worker = next(n for n, line in enumerate(told) if "turn of the worker" in line)
     assert "outbox.made ob_fixed sent https://example.org/99" in told[worker + 2]
