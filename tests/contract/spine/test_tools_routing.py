@@ -108,7 +108,7 @@ async def test_the_router_cancels_an_item_and_its_worker_ends(hub: StillHub) -> 
 async def test_a_parent_that_yielded_hears_that_the_router_cancelled_its_child(
     hub: StillHub,
 ) -> None:
-    """Found by the machine of the whole core: the parent slept on until its deadline."""
+    """It was left out once: the parent slept on until its deadline."""
     parent = await resting(hub)
 
     def yields(u: Unit) -> WorkItem:

@@ -29,6 +29,7 @@ def c(address: Address) -> Iterator[sa.Connection]:
         ("wk", "work", "wk_fix"),
         ("wt_c", "wait", "wt_ci"),
         ("jb_t", "job", "jb_test"),
+        ("wa", "watch", "wa_test"),
         ("ob_f", "outbox", "ob_fixed"),
         ("rq_b", "request", "rq_branch"),
         ("d", "device", "dv_box"),
