@@ -134,12 +134,11 @@ def _spec(folder: Path) -> dict[str, Any]:
 def _shim_of(folder: Path) -> int | None:
     """Return the pid of a command's shim, the parent of the command; None when it is too late."""
     try:
-        started = dict(
-            line.split("=", 1) for line in (folder / "started").read_text("ascii").splitlines()
+        running = dict(
+            line.split("=", 1) for line in (folder / "running").read_text("ascii").splitlines()
         )
-        stat = Path(f"/proc/{started['pid']}/stat").read_text("ascii")
+        stat = Path(f"/proc/{running['pid']}/stat").read_text("ascii")
     except (OSError, KeyError):
         return None
     parent = int(stat.rpartition(")")[2].split()[1])
-    alive = str(folder).encode() in Path(f"/proc/{parent}/cmdline").read_bytes()
-    return parent if alive and not (folder / "exit").exists() else None
+    return parent if parent > 1 and not (folder / "exit").exists() else None
