@@ -20,7 +20,8 @@ class Mutant:
     """One line changed for the worse, where it was seen in the field, and what must notice.
 
     ``clauses`` are those of the design that it breaks, where there are any; a list writes
-    ``clause``, one or several of them. ``found_in`` is the list.
+    ``clause``, one or several of them. ``found_in`` is the list. A bug that ``hangs`` is found by
+    a time-out alone.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Mutant:
     tests: tuple[str, ...]
     found_in: str
     clauses: tuple[str, ...] = ()
+    hangs: bool = False
 
 
 def mutants(folder: Path = LISTS) -> list[Mutant]:
@@ -42,7 +44,7 @@ def mutants(folder: Path = LISTS) -> list[Mutant]:
     ]
 
 
-def _mutant(path: Path, name: str, one: dict[str, str | list[str]]) -> Mutant:
+def _mutant(path: Path, name: str, one: dict[str, str | list[str] | bool]) -> Mutant:
     told = {key: str(one[key]) for key in ("case", "file", "line", "becomes")}
     clause = one.get("clause", [])
     return Mutant(
@@ -51,6 +53,7 @@ def _mutant(path: Path, name: str, one: dict[str, str | list[str]]) -> Mutant:
         tests=tuple(one["tests"]),
         found_in=path.name,
         clauses=(clause,) if isinstance(clause, str) else tuple(clause),
+        hangs=bool(one.get("hangs", False)),
     )
 
 

@@ -7,6 +7,7 @@ import signal
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
 _MAX_ROUNDS = 20
+_MAX_LOOKS = 3
 _MAX_NAMED = 20
 
 
@@ -34,25 +35,26 @@ def start_time(pid: int) -> str:
 
 
 def descendants() -> list[int]:
-    """Return the pids of all living descendants of this process; zombies are left out."""
-    below: dict[int, list[int]] = {}
-    dead: set[int] = set()
-    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
-        if name.isdecimal() and (fields := _stat(int(name))):
-            below.setdefault(int(fields[1]), []).append(int(name))
-            if fields[0] in "ZX":
-                dead.add(int(name))
-    found, front = [], [os.getpid()]
-    while front:
-        front = [pid for parent in front for pid in below.get(parent, ())]
-        found += [pid for pid in front if pid not in dead]
+    """Return the pids of all living descendants of this process; zombies are left out.
+
+    Who goes while one looks may have handed on its children unseen, so one looks again then.
+    """
+    found: list[int] = []
+    for _ in range(_MAX_LOOKS):
+        found, is_torn = _look()
+        if not is_torn:
+            break
     return found
 
 
 def any_left(group: int) -> bool:
-    """Say whether anybody of the command lives; without /proc only its group can be asked."""
-    if os.path.isdir("/proc/self"):
-        return bool(descendants())
+    """Say whether anybody of the command lives, for a process that has children or can't know.
+
+    Where orphans come here, a child is the answer: a look through /proc takes its time, and misses
+    who changes parents meanwhile. Elsewhere only the command's group can be asked.
+    """
+    if is_parent_of_last_resort():
+        return True
     try:
         os.kill(-group, 0)
     except OSError:
@@ -95,6 +97,28 @@ def named(pids: list[int]) -> list[str]:
             continue
         said.append(f"{pid} {ascii(comm.decode('utf-8', 'replace'))[1:-1]}")
     return said
+
+
+def _look() -> tuple[list[int], bool]:
+    """Return the living descendants, and whether somebody went meanwhile."""
+    below: dict[int, list[int]] = {}
+    dead: set[int] = set()
+    is_torn = False
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+        if not name.isdecimal():
+            continue
+        fields = _stat(int(name))
+        if not fields:
+            is_torn = True
+            continue
+        below.setdefault(int(fields[1]), []).append(int(name))
+        if fields[0] in "ZX":
+            dead.add(int(name))
+    found, front = [], [os.getpid()]
+    while front:
+        front = [pid for parent in front for pid in below.get(parent, ())]
+        found += [pid for pid in front if pid not in dead]
+    return found, is_torn
 
 
 def _stat(pid: int) -> list[str]:
