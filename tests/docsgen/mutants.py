@@ -38,13 +38,13 @@ class Mutant:
 def mutants(folder: Path = LISTS) -> list[Mutant]:
     """Read all lists of *folder*, in the order of their names."""
     return [
-        _mutant(path, name, one)
+        _mutant(path, name, one, hangs=one.pop("hangs", False))
         for path in sorted(folder.glob("*.toml"))
         for name, one in tomllib.loads(path.read_text(encoding="utf-8")).items()
     ]
 
 
-def _mutant(path: Path, name: str, one: dict[str, str | list[str] | bool]) -> Mutant:
+def _mutant(path: Path, name: str, one: dict[str, str | list[str]], *, hangs: bool) -> Mutant:
     told = {key: str(one[key]) for key in ("case", "file", "line", "becomes")}
     clause = one.get("clause", [])
     return Mutant(
@@ -53,7 +53,7 @@ def _mutant(path: Path, name: str, one: dict[str, str | list[str] | bool]) -> Mu
         tests=tuple(one["tests"]),
         found_in=path.name,
         clauses=(clause,) if isinstance(clause, str) else tuple(clause),
-        hangs=bool(one.get("hangs", False)),
+        hangs=hangs,
     )
 
 
