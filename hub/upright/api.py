@@ -11,188 +11,68 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, Final, Protocol
 
 import pluggy
+
+from upright.trigger import (
+    Actor,
+    ActorKind,
+    Address,
+    Channel,
+    Code,
+    Content,
+    Context,
+    Destination,
+    Effect,
+    EffectClass,
+    Receipt,
+    Trigger,
+)
+
+__all__ = [
+    "API_VERSION",
+    "ENTRY_POINT_GROUP",
+    "Actor",
+    "ActorKind",
+    "Address",
+    "Capabilities",
+    "Channel",
+    "Code",
+    "Connector",
+    "ConnectorAuthFailedError",
+    "ConnectorContext",
+    "ConnectorError",
+    "ConnectorNotReadyError",
+    "ConnectorType",
+    "Content",
+    "Context",
+    "Destination",
+    "Effect",
+    "EffectClass",
+    "Health",
+    "Hooks",
+    "InboundRequest",
+    "Message",
+    "Neighbours",
+    "PermanentSendError",
+    "Probe",
+    "Receipt",
+    "RetryableSendError",
+    "Secret",
+    "SecretRef",
+    "Trigger",
+    "TriggerRejectedError",
+    "UnknownSendError",
+    "hookimpl",
+    "hookspec",
+]
 
 API_VERSION: Final = 1
 ENTRY_POINT_GROUP: Final = "upright"
 
 hookimpl: Final = pluggy.HookimplMarker("upright")
 hookspec: Final = pluggy.HookspecMarker("upright")
-
-
-# ------------------------------------------------------------------ the structured event (B1)
-class ActorKind(StrEnum):
-    """Who acted, as configuration says; the text never decides it (B1.3)."""
-
-    OPERATOR = "operator"
-    MEMBER = "member"
-    CONTACT = "contact"
-    STRANGER = "stranger"
-    BOT = "bot"
-    SYSTEM = "system"
-    SELF = "self"
-
-
-class Channel(StrEnum):
-    """How a trigger came."""
-
-    GITHUB = "github"
-    CI = "ci"
-    CHAT = "chat"
-    MAIL = "mail"
-    CALENDAR = "calendar"
-    TIMER = "timer"
-    WEBHOOK = "webhook"
-    FILE = "file"
-    DATABASE = "database"
-    JOB = "job"
-    DEVICE = "device"
-    OPERATOR = "operator"
-    PHONE = "phone"
-    SMS = "sms"
-    SOCIAL = "social"
-
-
-class Address(StrEnum):
-    """Whether the text speaks to the agent."""
-
-    DIRECT = "direct"
-    MENTION = "mention"
-    NONE = "none"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actor:
-    """Who: the provider's stable id, the name shown, and the kind.
-
-    A connector says STRANGER, BOT or SELF; intake raises a stranger to what it knows of the id.
-    """
-
-    id: str
-    name: str = ""
-    kind: ActorKind = ActorKind.STRANGER
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
-    """What: a title, the text, and the addresses of what is attached."""
-
-    title: str = ""
-    text: str = ""
-    attachments: tuple[str, ...] = ()
-    urgent: bool = False
-    expects_reply: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
-    """Where an answer goes: fixed when the effect is made, never guessed later (B15.1).
-
-    ``address`` is the connector's own: ordered pairs of strings.
-    """
-
-    source: str
-    kind: str
-    address: tuple[tuple[str, str], ...]
-
-    def get(self, key: str) -> str:
-        """Return one part of the address; KeyError when it is not there."""
-        return dict(self.address)[key]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
-    """The code that a trigger speaks of.
-
-    ``repository`` is the provider's full name (``acme/app``), ``urls`` the clone addresses that a
-    device's remotes are matched with. ``fork``: the head was pushed to another repository, thus by
-    somebody who may not push to this one (B14.6).
-    """
-
-    repository: str
-    urls: tuple[str, ...] = ()
-    sha: str = ""
-    branch: str = ""
-    number: int | None = None
-    fork: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """Background of a trigger.
-
-    ``thread`` is the key of the one thing this is about, unique in the source. ``joins`` are
-    further keys of it (a pull request's commits and branch): triggers that share one are one thread
-    (B6.10). ``related`` are keys of other threads, to be linked. ``reply_to``: where answers go.
-    """
-
-    thread: str
-    joins: tuple[str, ...] = ()
-    related: tuple[str, ...] = ()
-    reply_to: Destination | None = None
-    address: Address = Address.NONE
-    links: tuple[str, ...] = ()
-    code: Code | None = None
-    edit_of: str = ""  # native id of what this trigger edits or deletes (B1.4)
-    facts: tuple[tuple[str, str], ...] = ()  # what rules may match and people may read
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trigger:
-    """One event from a source, before the hub gave it an id.
-
-    ``kind`` is dotted (``ci.failed``, ``pr.opened``, ``comment.created``). ``dedupe`` holds one
-    or more keys, unique in the source; a trigger with any key that was seen is refused (B2.2).
-    ``occurred_at`` is the provider's time, aware. ``raw`` is kept whole.
-    """
-
-    kind: str
-    channel: Channel
-    actor: Actor
-    content: Content
-    context: Context
-    dedupe: tuple[str, ...]
-    occurred_at: datetime | None = None
-    raw: bytes = b""
-    raw_type: str = "application/json"
-
-
-# ------------------------------------------------------------------ effects
-class EffectClass(StrEnum):
-    """How far an effect reaches; the table of B14.2 decides on it."""
-
-    READ = "read"
-    WORK = "work"
-    REPLY = "reply"
-    REACH = "reach"
-    SHELL = "shell"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
-    """One outward effect, ready to perform: ``text`` goes to ``destination`` once.
-
-    The same ``idempotency_key`` must never become visible twice. ``tries`` counts earlier
-    attempts: with one or more of them, look before you send.
-    """
-
-    id: str
-    destination: Destination
-    text: str
-    idempotency_key: str
-    tries: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """The provider's proof: its id of what became visible, and where to see it."""
-
-    provider_id: str
-    url: str = ""
-    found: bool = False  # it was there already: an earlier try had worked
 
 
 # ------------------------------------------------------------------ errors that connectors raise
@@ -294,11 +174,48 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message beside a trigger: what people said before and after it."""
+
+    id: str
+    author: Actor
+    text: str
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """The talk around a trigger, oldest first. ``whole``: nothing is known to be missing."""
+
+    before: tuple[Message, ...] = ()
+    after: tuple[Message, ...] = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """How a source's ears are: silence alone is not health.
+
+    ``heard_at``: when the service last gave a sign of life, a heartbeat among them. ``gap`` says
+    in one sentence what may have been missed for good; empty when nothing was.
+    """
+
+    heard_at: datetime | None = None
+    gap: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a connector can do, and its limits."""
+    """What a connector can do, and its limits.
+
+    ``receives`` webhooks, ``listens`` by itself, ``lists`` what was missed (``backfill``), knows
+    ``neighbours`` by the service's history.
+    """
 
     receives: bool = False
+    listens: bool = False
     lists: bool = False
+    neighbours: bool = False
     destinations: tuple[str, ...] = ()
     max_text_chars: int = 65_536
     max_body_bytes: int = 25 * 1024 * 1024
@@ -330,14 +247,23 @@ class ConnectorContext(Protocol):
         ...
 
     async def cursor(self) -> str | None:
-        """Return the stored cursor."""
+        """Return the stored cursor; None when nothing was ever stored."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, by the hub's clock."""
+        ...
+
+    async def sleep_until(self, at: datetime) -> None:
+        """Wait until the wall clock shows *at*, however it jumps meanwhile."""
         ...
 
 
 class Connector(Protocol):
     """One configured source, in a supervised task of its own.
 
-    A connector never sets a state: it raises, and one table in core maps what it raised.
+    A connector never sets a state: it raises, and one table in core maps what it raised. Inherit
+    from this for what is said here of a connector that only receives.
     """
 
     async def validate(self) -> Probe:
@@ -348,8 +274,16 @@ class Connector(Protocol):
         """Make clients; return when ready to receive and send."""
         ...
 
+    async def listen(self) -> None:
+        """Hear the service out until cancelled, and emit what happens, from the cursor on.
+
+        Runs once after each start. Raise ConnectorNotReadyError when the service is gone: the hub
+        waits and starts anew. Returning says that there is nothing to listen to.
+        """
+        return
+
     async def stop(self, timeout_s: float) -> None:
-        """Close everything within the time."""
+        """Close everything within the time; ``listen`` was cancelled before."""
         ...
 
     def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
@@ -368,9 +302,20 @@ class Connector(Protocol):
         """Perform an effect once; raise a Retryable-, Permanent- or UnknownSendError."""
         ...
 
+    async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
+        """Return the talk around a trigger, at most so many messages on each side.
+
+        Without a history of the service's own, say nothing: the hub knows what it has stored.
+        """
+        ...
+
     def capabilities(self) -> Capabilities:
         """Say what this connector can do."""
         ...
+
+    def health(self) -> Health:
+        """Say when the service last gave a sign of life, and what may have been missed."""
+        return Health()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,13 @@ from typing import Final
 
 from upright.api import (
     Capabilities,
+    Connector,
     ConnectorAuthFailedError,
     ConnectorContext,
     ConnectorNotReadyError,
     Effect,
     InboundRequest,
+    Neighbours,
     Probe,
     Receipt,
     Secret,
@@ -32,7 +34,7 @@ from upright_github.webhook import open_delivery
 MAX_SKEW_S: Final = 60.0  # more than this, and tokens of GitHub Apps begin to fail
 
 
-class GitHubConnector:
+class GitHubConnector(Connector):
     """One source: a webhook secret, a token, an API address."""
 
     def __init__(self, source: str, settings: GitHubSettings) -> None:
@@ -127,10 +129,30 @@ class GitHubConnector:
             raise ConnectorNotReadyError("The source is not started")
         return await self._sender.send(effect)
 
+    async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
+        """Return the comments around a comment, of the same issue or pull request.
+
+        Raises:
+            ConnectorAuthFailedError: the token is refused.
+            ConnectorNotReadyError: GitHub can't be reached, or a limit holds.
+        """
+        code = trigger.context.code
+        if code is None or code.number is None:
+            return Neighbours(whole=True)
+        client, context = self._started()
+        said = await Listing(client, self._me, context).around(code.repository, str(code.number))
+        own = dict(trigger.context.facts).get("native_id", "")
+        at = next((n for n, one in enumerate(said) if one.id == own), len(said))
+        later = said[at + 1 :][:after]
+        return Neighbours(
+            before=tuple(said[max(0, at - before) : at]), after=tuple(later), whole=True
+        )
+
     def capabilities(self) -> Capabilities:
         """Say what this connector can do."""
         return Capabilities(
             receives=True,
+            neighbours=True,
             lists=bool(self._only),  # whose comments to list must be known
             destinations=("comment",),
             max_text_chars=MAX_BODY_CHARS * (MAX_PARTS - 1),

@@ -51,15 +51,8 @@ class Event:
         return self.account(self.payload.maybe_part("sender"))
 
     def account(self, user: Json | None) -> Actor:
-        """Return an account as an actor: SELF, BOT, or STRANGER until configuration knows more."""
-        if user is None:
-            return Actor(id="ghost", name="ghost")  # GitHub's own name for a deleted account
-        login = user.text("login")
-        bot = user.maybe_text("type") == "Bot"
-        kind = ActorKind.BOT if bot else ActorKind.STRANGER
-        if self.me.is_login(login, bot=bot):
-            kind = ActorKind.SELF
-        return Actor(id=login, name=user.maybe_text("name") or login, kind=kind)
+        """Return an account as an actor; see :func:`account`."""
+        return account(self.me, user)
 
     def app(self, app: Json | None, otherwise: str) -> Actor:
         """Return a CI application as an actor; *otherwise* is its name when none is given.
@@ -111,6 +104,18 @@ class Event:
             "branch_keys": self.place.branches(),
         }
         return tuple((key, value) for key, value in {**common, **values}.items() if value)
+
+
+def account(me: Identity, user: Json | None) -> Actor:
+    """Return an account as an actor: SELF, BOT, or STRANGER until configuration knows more."""
+    if user is None:
+        return Actor(id="ghost", name="ghost")  # GitHub's own name for a deleted account
+    login = user.text("login")
+    bot = user.maybe_text("type") == "Bot"
+    kind = ActorKind.BOT if bot else ActorKind.STRANGER
+    if me.is_login(login, bot=bot):
+        kind = ActorKind.SELF
+    return Actor(id=login, name=user.maybe_text("name") or login, kind=kind)
 
 
 def names(parts: tuple[Json, ...], key: str = "name") -> str:

@@ -18,12 +18,13 @@ from upright.api import (
     ConnectorAuthFailedError,
     ConnectorContext,
     ConnectorNotReadyError,
+    Message,
     Trigger,
     TriggerRejectedError,
 )
 from upright_github import talk
 from upright_github.client import Answer, GitHubClient, LostError, NotSentError
-from upright_github.event import Event, Identity
+from upright_github.event import Event, Identity, account
 from upright_github.keys import Place
 from upright_github.payload import Json
 
@@ -76,6 +77,25 @@ class Listing:
                     yield trigger
             if not answer.has_next:
                 return
+
+    async def around(self, repository: str, number: str) -> list[Message]:
+        """Return the comments of an issue or a pull request, oldest first; see :meth:`comments`."""
+        path, said = f"/repos/{repository}/issues/{number}/comments", list[Message]()
+        for page in range(1, MAX_PAGES + 1):
+            answer = await self._answer(path, per_page=str(PER_PAGE), page=str(page))
+            shapes = answer.value if isinstance(answer.value, list) else []
+            said += [self._message(Json(shape, "comment")) for shape in shapes]
+            if not answer.has_next:
+                break
+        return said
+
+    def _message(self, comment: Json) -> Message:
+        return Message(
+            id=str(comment.number("id")),
+            author=account(self._me, comment.maybe_part("user")),
+            text=comment.maybe_text("body"),
+            at=comment.moment("created_at"),
+        )
 
     def _told_or_not(self, payload: Shape, began: datetime, until: datetime) -> list[Trigger]:
         """Leave out what can't be read, and say so: one comment must not stop the others."""

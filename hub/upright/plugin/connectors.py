@@ -10,7 +10,9 @@ from upright.api import (
     Capabilities,
     ConnectorNotReadyError,
     Effect,
+    Health,
     InboundRequest,
+    Neighbours,
     Receipt,
     Trigger,
 )
@@ -70,6 +72,17 @@ class Connectors:
             return Capabilities()
         life = self._lives.get(source)
         return life.capabilities() if life else None
+
+    def health(self, source: str) -> Health:
+        """Say how a source's ears are; nothing is known of one that has failed."""
+        life = self._lives.get(source)
+        return life.health() if life else Health()
+
+    async def neighbours(
+        self, source: str, trigger: Trigger, before: int, after: int
+    ) -> Neighbours:
+        """Return the talk around a trigger of a source; see :meth:`Life.neighbours`."""
+        return await self._life(source).neighbours(trigger, before, after)
 
     async def receive(self, source: str, request: InboundRequest) -> Sequence[Trigger]:
         """Verify and parse a webhook for a source; see :meth:`Life.receive`."""

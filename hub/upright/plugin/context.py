@@ -6,10 +6,13 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
+from typing import Final
 
 from upright.api import ConnectorAuthFailedError, Secret, SecretRef, Trigger
 from upright.engine.ports import Clock
 from upright.settings.errors import SecretMissingError
+
+LOOK_EVERY_S: Final = 30.0
 
 Emit = Callable[[str, Sequence[Trigger], str | None], Awaitable[None]]
 """``emit(source, triggers, cursor)``: one transaction (B1.6)."""
@@ -71,6 +74,15 @@ class Context:
     async def cursor(self) -> str | None:
         """Return the stored cursor."""
         return await self._world.cursor(self._source)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, by the hub's clock."""
+        await self._world.clock.sleep(seconds)
+
+    async def sleep_until(self, at: datetime) -> None:
+        """Wait until the wall clock shows *at*; it is looked at often, since it may jump."""
+        while (left_s := (at - self.now()).total_seconds()) > 0:
+            await self._world.clock.sleep(min(left_s, LOOK_EVERY_S))
 
 
 def references(settings: object) -> Iterator[SecretRef]:

@@ -17,7 +17,9 @@ from upright.api import (
     ConnectorNotReadyError,
     ConnectorType,
     Effect,
+    Health,
     InboundRequest,
+    Neighbours,
     Receipt,
     Trigger,
     UnknownSendError,
@@ -110,7 +112,7 @@ class Life:
                 trouble = await self._start()
                 if trouble is None:
                     await self._move(machine.Started(), "")
-                    tries, trouble = 0, await self._trouble.get()
+                    tries, trouble = 0, await self._until_trouble()
                 tries += 1
                 await self._move(trouble.event, trouble.reason)
                 await self._until_next_try(trouble, tries)
@@ -150,23 +152,47 @@ class Life:
             await self._stop(self._connector)
             self._connector = None
         successor: Connector | None = None
-        try:
+
+        async def begin() -> None:
+            nonlocal successor
             secrets = await self._parts.secrets.fetch(references(self._settings))
             successor = self._offered.make(self._source, self._settings)
             async with asyncio.timeout(self._parts.start_s):
                 await successor.start(Context(self._source, self._parts.world, secrets))
+
+        if trouble := await self._trouble_of(begin()):
+            await self._stop(successor)
+            return trouble
+        while not self._trouble.empty():
+            self._trouble.get_nowait()  # its predecessor's
+        predecessor, self._connector = self._connector, successor
+        await self._stop(predecessor)
+        return None
+
+    async def _trouble_of(self, work: Awaitable[None]) -> _Trouble | None:
+        """Do some of the connector's work; return what went wrong."""
+        try:
+            await work
         except TimeoutError:
-            trouble = _Trouble(NotReady(), f"no start within {self._parts.start_s:g} s")
+            return _Trouble(NotReady(), f"no answer within {self._parts.start_s:g} s")
         except Exception as error:  # noqa: BLE001  # the supervisor: whatever a plugin raises becomes a state
-            trouble = self._read(error)
-        else:
-            while not self._trouble.empty():
-                self._trouble.get_nowait()  # its predecessor's
-            predecessor, self._connector = self._connector, successor
-            await self._stop(predecessor)
-            return None
-        await self._stop(successor)
+            return self._read(error)
+        return None
+
+    async def _until_trouble(self) -> _Trouble:
+        """Have the connector listen until something goes wrong, by that or by other work."""
+        async with asyncio.TaskGroup() as group:
+            hearing = group.create_task(self._hear(), name=f"listen:{self._source}")
+            trouble = await self._trouble.get()
+            hearing.cancel()
         return trouble
+
+    async def _hear(self) -> None:
+        async def listen() -> None:  # whatever it raises, at once or later
+            await self._ready_to_hear().listen()
+
+        if trouble := await self._trouble_of(listen()):
+            self._tell(trouble)
 
     async def _until_next_try(self, trouble: _Trouble, tries: int) -> None:
         """Wait for the backoff; where a person must act, for :meth:`retry` alone."""
@@ -217,6 +243,20 @@ class Life:
     def capabilities(self) -> Capabilities:
         """Say what it can do; before the first start, nothing."""
         return self._connector.capabilities() if self._connector else Capabilities()
+
+    def health(self) -> Health:
+        """Say how its ears are."""
+        return self._connector.health() if self._connector else Health()
+
+    async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
+        """Return the talk around a trigger, as far as the service tells it now.
+
+        Raises:
+            ConnectorNotReadyError: it is not ready.
+        """
+        if self._connector is None or self._state is not ConnectorState.READY:
+            raise ConnectorNotReadyError(self._not_ready())
+        return await self._connector.neighbours(trigger, before, after)
 
     async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
         """Verify and parse a webhook.

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from upright.api import ConnectorError, Trigger
 from upright.engine.ports import Clock
+from upright.kit.late import late
 from upright.plugin.life import Life
 from upright.store.errors import StoreError
 
@@ -67,7 +68,7 @@ async def _once(life: Life, parts: ReconcileParts) -> None:
 async def _listed(life: Life, parts: ReconcileParts, until: datetime) -> int:
     source, batch, count = life.standing.source, list[Trigger](), 0
     async for trigger in life.backfill(await parts.since(source), until):
-        batch.append(trigger)
+        batch.append(late(trigger))
         if len(batch) == BATCH and (reached := _reached(batch)):
             await parts.keep(source, batch, reached, whole=False)
             count, batch = count + len(batch), []

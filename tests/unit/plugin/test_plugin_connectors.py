@@ -26,6 +26,7 @@ class Keys:
 
 class Room:
     async def start(self, context): pass
+    async def listen(self): pass
     async def stop(self, timeout_s): pass
     async def receive(self, request): return ()
     def capabilities(self): return Capabilities(receives=True)
@@ -60,6 +61,25 @@ async def test_sources_run_beside_a_broken_one(connectors: Connectors, recorded:
         task.cancel()
     said = {each.source: each.reason for each in recorded.standings if each.state == "failed"}
     assert said["typo"] == 'sources.typo.rom in f.toml: there is no such key, did you mean "room"?'
+
+
+@pytest.fixture
+def deaf(make_plugin: MakePlugin, parts: LifeParts) -> Connectors:
+    code = CODE.replace("    async def listen(self): pass\n", "")
+    sources = {"deaf": SourceSection(connector="pl_deaf", keys={"room": "a"})}
+    plugins = listed([make_plugin("pl_deaf", code=code)])
+    return open_connectors(sources, plugins, parts, file="f.toml")
+
+
+async def test_a_connector_that_lacks_a_method_fails_alone(
+    deaf: Connectors, recorded: Recorded
+) -> None:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(deaf.run())
+        await recorded.until(ConnectorState.FAILED)
+        (standing,) = deaf.standings()
+        assert "no attribute 'listen'" in standing.reason
+        task.cancel()
 
 
 async def test_what_no_source_names_is_unknown(parts: LifeParts) -> None:

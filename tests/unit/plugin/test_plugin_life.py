@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.eventually import eventually
 from fixtures.plugins import Fake, FakeSettings, Recorded
 from upright.api import (
     ConnectorAuthFailedError,
@@ -52,10 +53,11 @@ async def test_a_connector_that_starts_is_ready_and_is_stopped_in_order(
     fake = Fake()
     async with living(fake, parts) as life:
         await recorded.until(ConnectorState.READY)
+        await eventually(lambda: "listen" in fake.log)
         assert await life.receive(REQUEST) == ()
         assert (await life.send(EFFECT)).provider_id == "ob_1"
     assert recorded.states() == ["loading", "ready", "stopped"]
-    assert fake.log == ["make room", "start", "receive", "stop"]
+    assert fake.log == ["make room", "start", "listen", "receive", "stop"]
 
 
 async def test_a_connector_that_is_not_ready_backs_off_and_comes_back(
@@ -85,7 +87,7 @@ async def test_a_start_that_hangs_is_cut_off(parts: LifeParts, recorded: Recorde
     fake = Hanging()
     async with living(fake, parts):
         assert 30.0 <= await recorded.until(ConnectorState.BACKING_OFF) < 30.5
-    assert recorded.standings[1].reason == "no start within 30 s"
+    assert recorded.standings[1].reason == "no answer within 30 s"
     assert fake.log == ["make room", "stop"]
 
 
@@ -157,11 +159,35 @@ async def test_a_connector_with_its_own_stream_is_stopped_before_its_successor_s
     fake = Fake(receives=False, sends=[ConnectorNotReadyError("x")])
     async with living(fake, parts) as life:
         await recorded.until(ConnectorState.READY)
+        await eventually(lambda: "listen" in fake.log)
         with pytest.raises(ConnectorNotReadyError):
             await life.send(EFFECT)
         await recorded.until(ConnectorState.BACKING_OFF)
         await recorded.until(ConnectorState.READY)
-    assert fake.log == ["make room", "start", "stop", "make room", "start", "stop"]
+        await eventually(lambda: fake.log.count("listen") == 2)
+    assert fake.log == 2 * ["make room", "start", "listen", "stop"]
+
+
+async def test_what_goes_wrong_while_listening_is_a_state_and_it_listens_anew(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    fake = Fake(hears=[ConnectorNotReadyError("gone"), None])
+    async with living(fake, parts):
+        await recorded.until(ConnectorState.BACKING_OFF)
+        await recorded.until(ConnectorState.READY)
+        await eventually(lambda: fake.log.count("listen") == 2)
+    assert [one.reason for one in recorded.standings if one.reason] == ["gone"]
+
+
+async def test_a_listener_that_ends_by_itself_has_nothing_more_to_say(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    fake = Fake()
+    async with living(fake, parts) as life:
+        await recorded.until(ConnectorState.READY)
+        await eventually(lambda: "listen" in fake.log)
+        assert life.standing.state is ConnectorState.READY
+        assert (await life.send(EFFECT)).provider_id == "ob_1"
 
 
 async def test_refused_credentials_while_sending_are_no_failed_effect(

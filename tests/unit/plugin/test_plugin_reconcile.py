@@ -51,6 +51,7 @@ class Kept:
         if self.fails:
             self.fails -= 1
             raise StoreUnavailableError("away")
+        assert all(dict(one.context.facts).get("late") == "yes" for one in triggers)
         async with self.changed:
             self.calls.append((len(triggers), until, whole))
             self.changed.notify_all()
