@@ -13,27 +13,28 @@ from datetime import datetime
 from typing import Final
 
 from upright.api import Actor, Channel, Content, Context, Trigger
+from upright.kit import ci
+from upright.kit.excerpt import excerpt
+from upright.kit.payload import Json
 from upright_github.event import Event
-from upright_github.payload import Json
-from upright_github.text import excerpt
 
 KINDS: Final[Mapping[str, str]] = {
     # status, while it is not "completed"
-    "queued": "ci.queued",
-    "requested": "ci.queued",
-    "waiting": "ci.queued",
-    "pending": "ci.queued",
-    "in_progress": "ci.started",
+    "queued": ci.QUEUED,
+    "requested": ci.QUEUED,
+    "waiting": ci.QUEUED,
+    "pending": ci.QUEUED,
+    "in_progress": ci.STARTED,
     # conclusion
-    "success": "ci.succeeded",
-    "failure": "ci.failed",
-    "timed_out": "ci.failed",
-    "startup_failure": "ci.failed",
-    "cancelled": "ci.cancelled",
-    "neutral": "ci.neutral",
-    "skipped": "ci.skipped",
+    "success": ci.SUCCEEDED,
+    "failure": ci.FAILED,
+    "timed_out": ci.FAILED,
+    "startup_failure": ci.FAILED,
+    "cancelled": ci.CANCELLED,
+    "neutral": ci.NEUTRAL,
+    "skipped": ci.SKIPPED,
     "stale": "ci.stale",
-    "action_required": "ci.action_required",
+    "action_required": ci.ACTION_REQUIRED,
 }
 # What people do to a check: no news of the run itself.
 ASKED: Final[Mapping[str, str]] = {
@@ -55,6 +56,7 @@ class _Run:
     fork: bool
     numbers: tuple[int, ...]
     attempt: int | None = None
+    failures: tuple[ci.Failure, ...] = ()  # a workflow's jobs are not in its payload
 
     @property
     def verdict(self) -> str:
@@ -80,11 +82,13 @@ def check_run(event: Event) -> Trigger:
     numbers, fork = _pulls(event, check)
     output = check.maybe_part("output")
     said = [output.maybe_text(key) for key in ("title", "summary", "text")] if output else []
+    name, text = check.text("name"), "\n\n".join(part.strip() for part in said if part.strip())
     run = _Run(
         json=check,
-        name=check.text("name"),
+        name=name,
         actor=event.app(check.maybe_part("app"), "checks"),
-        text="\n\n".join(part.strip() for part in said if part.strip()),
+        text=text,
+        failures=(ci.Failure(name=name, lines=ci.first_errors(text)),),
         branch=branch,
         head=event.place.repository,
         # GitHub gives no branch for a commit that was pushed to a fork.
@@ -138,13 +142,25 @@ def _trigger(event: Event, run: _Run, what: str) -> Trigger:
     sha, link = run.json.text("head_sha"), run.json.maybe_text("html_url")
     number = run.numbers[0] if run.numbers else None
     thread, joins, related = _keys(event, run, sha)
-    kind = ASKED.get(event.action) or KINDS.get(run.verdict, "ci.completed")
+    kind = ASKED.get(event.action) or KINDS.get(run.verdict, ci.COMPLETED)
+    shown = ci.Run(
+        check=run.name,
+        repository=event.place.repository,
+        status=run.json.maybe_text("status"),
+        conclusion=run.json.maybe_text("conclusion"),
+        branch=run.branch,
+        sha=sha,
+        number=number,
+        attempt=run.attempt,
+        url=link,
+        failures=run.failures if kind == ci.FAILED else (),
+    )
     return Trigger(
         kind=kind,
         channel=Channel.CI,
         actor=run.actor,
         content=Content(
-            title=f"{run.name}: {run.verdict.replace('_', ' ')}",
+            title=shown.title,
             text=excerpt(run.text, where=link),
         ),
         context=Context(
@@ -155,15 +171,9 @@ def _trigger(event: Event, run: _Run, what: str) -> Trigger:
             links=tuple(filter(None, (link, run.json.maybe_text("details_url")))),
             code=event.code(sha=sha, branch=run.branch, number=number, fork=run.fork),
             facts=event.facts(
-                check=run.name,
-                status=run.json.maybe_text("status"),
-                conclusion=run.json.maybe_text("conclusion"),
-                branch=run.branch,
-                sha=sha,
+                **shown.facts(),
                 app=run.actor.id.removeprefix("app:"),
-                attempt=str(run.attempt or ""),
                 event=run.json.maybe_text("event"),
-                url=link,
                 sender=event.sender().id,
             ),
         ),

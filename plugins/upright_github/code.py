@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Final
 
 from upright.api import Address, Channel, Content, Context, Trigger
+from upright.kit.excerpt import excerpt
+from upright.kit.payload import Json
 from upright_github.event import Event, names
 from upright_github.keys import NO_COMMIT
-from upright_github.payload import Json
-from upright_github.text import excerpt, related
+from upright_github.text import related
 
 MAX_COMMITS: Final = 20  # of a push, the newest: joined by their ids, listed by their messages
 _HEADS: Final = "refs/heads/"

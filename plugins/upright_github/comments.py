@@ -6,45 +6,16 @@ sending idempotent at a service that has no idempotency keys of its own.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote
+
+from upright.kit.marker import Mark, escape
 
 MAX_BODY_CHARS: Final = 65_536  # GitHub: "Body is too long (maximum is 65536 characters)"
 MAX_PARTS: Final = 10
 _ROOM: Final = 600  # for the number of the part, a fence closed and opened anew, and the marker
-_MARKER: Final = re.compile(r"<!-- upright:(?P<key>\S+) (?P<part>\d+)/(?P<parts>\d+) -->\s*\Z")
 _FENCE: Final = re.compile(r"^ {0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
-_MAX_KEY_CHARS: Final = 255
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Mark:
-    """Which part of which effect a comment is."""
-
-    key: str
-    part: int
-    parts: int
-
-    def __str__(self) -> str:
-        return f"<!-- upright:{self.key} {self.part}/{self.parts} -->"
-
-
-def escape(key: str) -> str:
-    """Return a key that can stand in an HTML comment: no ``--``, no ``>``, no blank, not long."""
-    quoted = quote(key, safe="").replace("-", "%2D")
-    if len(quoted) <= _MAX_KEY_CHARS:
-        return quoted
-    return "sha256." + hashlib.sha256(key.encode()).hexdigest()
-
-
-def mark_of(body: str) -> Mark | None:
-    """Return the mark in a comment's last line; a mark quoted elsewhere in the text is none."""
-    hit = _MARKER.search(body[-_ROOM:])
-    return Mark(hit["key"], int(hit["part"]), int(hit["parts"])) if hit else None
 
 
 def compose(text: str, key: str) -> tuple[tuple[Mark, str], ...]:

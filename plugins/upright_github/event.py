@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from upright.api import Actor, ActorKind, Address, Code, Destination
+from upright.kit.payload import Json
 from upright_github.keys import Place
-from upright_github.payload import Json
 from upright_github.text import login_of, mentions
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from upright_github.payload import Json
+from upright.kit.payload import Json
 
 NO_COMMIT: Final = "0" * 40  # what GitHub writes for "there is none"
 

@@ -22,11 +22,11 @@ from upright.api import (
     Trigger,
     TriggerRejectedError,
 )
+from upright.kit.payload import Json
 from upright_github import talk
 from upright_github.client import Answer, GitHubClient, LostError, NotSentError
 from upright_github.event import Event, Identity, account
 from upright_github.keys import Place
-from upright_github.payload import Json
 
 PER_PAGE: Final = 100
 MAX_PAGES: Final = 100

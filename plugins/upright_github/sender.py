@@ -22,8 +22,9 @@ from upright.api import (
     RetryableSendError,
     UnknownSendError,
 )
+from upright.kit.marker import Mark, mark_of
 from upright_github.client import Answer, GitHubClient, LostError, NotSentError
-from upright_github.comments import Mark, compose, mark_of
+from upright_github.comments import compose
 from upright_github.event import Identity
 
 PAGE: Final = 100

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from upright.api import Actor, ActorKind, Address, Channel, Content, Context, Trigger
+from upright.kit.payload import Json
 from upright_github.code import pull_context
 from upright_github.event import Event, names
-from upright_github.payload import Json
 from upright_github.text import related
 
 

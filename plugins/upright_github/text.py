@@ -10,8 +10,6 @@ from upright_github.keys import Place
 
 MAX_RELATED: Final = 32
 MAX_SCANNED_CHARS: Final = 65_536  # no body at GitHub is longer; a check's output is cut before
-MAX_EXCERPT_CHARS: Final = 8_000
-MAX_EXCERPT_LINES: Final = 200
 
 # What GitHub shows as code mentions nobody and links nothing.
 _CODE: Final = re.compile(r"^(```|~~~).*?(?:^\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
@@ -68,22 +66,3 @@ def _named(text: str, place: Place) -> Iterator[str]:
             yield place.sha(hit["sha"])
     for hit in _NUMBER.finditer(_URL.sub(" ", text)):
         yield place.elsewhere(hit["repo"] or place.repository, int(hit["number"]))
-
-
-def excerpt(text: str, *, where: str) -> str:
-    """Return the first whole lines of a long text, at most 200 lines and 8 000 characters.
-
-    What is left out is counted, and it is said where to read it. Only a first line that is too
-    long by itself is cut inside.
-    """
-    whole = text.strip()
-    kept, size = list[str](), 0
-    for line in whole.splitlines(keepends=True)[:MAX_EXCERPT_LINES]:
-        if kept and size + len(line) > MAX_EXCERPT_CHARS:
-            break
-        kept.append(line[:MAX_EXCERPT_CHARS])
-        size += len(kept[-1])
-    if size == len(whole):
-        return whole
-    head = "".join(kept).rstrip()
-    return f"{head}\n[{len(whole) - size} more characters: {where or 'see the payload'}]"

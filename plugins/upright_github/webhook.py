@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from upright.api import InboundRequest, Secret, TriggerRejectedError
-from upright_github.payload import CODE, Json
+from upright.kit.payload import CODE, Json
 
 JSON_TYPE: Final = "application/json"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"

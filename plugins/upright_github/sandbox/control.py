@@ -14,7 +14,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from upright.api import TriggerRejectedError
-from upright_github.payload import Json
+from upright.kit.payload import Json
 from upright_github.sandbox.faults import DeliveryFault, DeliveryRule, RestFault, RestRule
 from upright_github.sandbox.postman import Hook
 from upright_github.sandbox.rest import Rest, repo_of

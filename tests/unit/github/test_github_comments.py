@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from upright_github.comments import MAX_BODY_CHARS, Mark, compose, escape, mark_of
+from upright.kit.marker import Mark, escape, mark_of
+from upright_github.comments import MAX_BODY_CHARS, compose
 
 LONG = MAX_BODY_CHARS + 1
 
