@@ -38,5 +38,5 @@ async def test_a_red_run_turns_green(postgres: str, tmp_path: Path) -> None:
     sent = await store.read(lambda c: list(c.scalars(sa.select(OUTBOX.c.state))))
     asleep = await store.read(oracle.stalled)
     await store.close()
-    assert {"ci.failed", "ci.succeeded"} <= kinds
+    assert {"ci.failed", "ci.fixed"} <= kinds
     assert (states, sent, asleep) == (["completed"], ["sent"], [])

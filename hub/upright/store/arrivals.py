@@ -18,6 +18,7 @@ from upright.core.ids import ThreadId, TriggerId
 from upright.core.routing import Route
 from upright.core.trigger import Disposition, Origin, People, StoredTrigger, origin
 from upright.store import codec, receipts, spill, threads
+from upright.store.runs import Runs
 from upright.store.tables import DEDUPE, PAYLOAD, TRIGGER
 from upright.store.threads import Places
 from upright.store.unit import Unit
@@ -115,6 +116,7 @@ class _Book:
     keys: dict[str, dict[str, Seen | Draft]] = field(default_factory=dict)  # by source
     ours: dict[str, set[str]] = field(default_factory=dict)  # by source
     places: Places = field(default_factory=Places)
+    runs: Runs = field(default_factory=Runs)
 
 
 def _native(trigger: Trigger) -> str:
@@ -181,6 +183,7 @@ def _draft(
         trigger = replace(trigger, actor=who.actor)
     edits = _edited(trigger, known)
     home = edits.thread if edits else threads.place(u, source, trigger, who.trust, into=book.places)
+    trigger = book.runs.told(u.c, source, home, trigger)
     keys = dict.fromkeys(trigger.dedupe)
     if native and not trigger.context.edit_of and NATIVE + native not in known:
         keys[NATIVE + native] = None

@@ -76,7 +76,7 @@ async def _success_passed_through(scene: Scene, outcome: Outcome) -> tuple[bool,
     guid = outcome.success["deliveries"][0]
     delivery = await scene.stage.github.get(f"/_sandbox/deliveries/{guid}")
     inbox = listed(await scene.stage.hub.get("/v1/inbox?limit=100"))
-    woke = [one for one in inbox if one["kind"] == "ci.succeeded"]
+    woke = [one for one in inbox if one["kind"] == "ci.fixed"]
     fates = ", ".join(str(one["disposition"]) for one in woke) or "no trigger"
     return [one["disposition"] for one in woke] == ["woke"], f"{fates}; GUID {delivery['guid'][:8]}"
 
