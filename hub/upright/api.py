@@ -134,11 +134,15 @@ class UnknownSendError(ConnectorError):
 # ------------------------------------------------------------------ the connector
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboundRequest:
-    """A request to ``/hooks/<source>``: header names in lower case, the body as it came."""
+    """A request to ``/hooks/<source>``: header names in lower case, the body as it came.
+
+    Of a key that stands in the query more than once, the last value counts.
+    """
 
     headers: Mapping[str, str]
     body: bytes
     remote: str = ""
+    query: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

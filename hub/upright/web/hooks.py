@@ -35,7 +35,9 @@ async def receive(request: web.Request) -> web.StreamResponse:
 async def _take_in(request: web.Request, source: str, body: bytes) -> web.StreamResponse:
     parts = request.app[PARTS]
     headers = {name.lower(): value for name, value in request.headers.items()}
-    inbound = InboundRequest(headers=headers, body=body, remote=request.remote or "")
+    inbound = InboundRequest(
+        headers=headers, body=body, remote=request.remote or "", query=dict(request.query)
+    )
     triggers = await parts.hooks.receive(source, inbound)
     accepted = await parts.accept(source, triggers) if triggers else ()
     is_new = any(not each.duplicate for each in accepted)
