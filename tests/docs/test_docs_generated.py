@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from docsgen import clauses, errors, field_cases, frames, machines, mutants
+from docsgen import clauses, errors, features, field_cases, frames, machines, mutants
 from upright_wire import codec
 
 ROOT: Final = Path(__file__).parents[2]
@@ -163,6 +163,21 @@ def test_every_case_from_the_field_has_a_named_test_or_belongs_to_a_later_issue(
     listed = field_cases.cases()
     assert [case.id for case in listed if case.id not in marked and not case.later] == []
     assert set(marked) <= {case.id for case in listed}
+
+
+# ------------------------------------------------------------------ features of connectors
+def test_every_feature_that_a_test_shows_is_listed_once() -> None:
+    listed = [one.id for kind in features.kinds() for one in kind.features]
+    assert set(features.tests()) <= set(listed)
+    assert len(set(listed)) == len(listed)
+
+
+def test_a_feature_without_a_test_is_visibly_not_there() -> None:
+    shown = features.tests()
+    page = (ROOT / "docs/reference/connectors.md").read_text(encoding="utf-8")
+    for one in (one for kind in features.kinds() for one in kind.features):
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{one.id}` |")]
+        assert row.endswith("| *not yet* |") is (one.id not in shown)
 
 
 # ------------------------------------------------------------------ machines and errors

@@ -62,7 +62,9 @@ def is_test(node: ast.AST) -> bool:
     return isinstance(node, Function) and node.name.startswith("test")
 
 
-def marked(body: list[ast.stmt], where: str, inherited: tuple[str, ...]) -> Iterator[Use]:
+def marked(
+    body: list[ast.stmt], where: str, inherited: tuple[str, ...], marker: str = "clause"
+) -> Iterator[Use]:
     """Yield the uses of one module or class; a ``pytestmark`` and a class's markers count for all.
 
     The machine of a Hypothesis state machine (``TestX = Machine.TestCase``) carries its markers as
@@ -72,33 +74,39 @@ def marked(body: list[ast.stmt], where: str, inherited: tuple[str, ...]) -> Iter
         clause
         for node in body
         if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node.targets[0])
-        for clause in named(node.value)
+        for clause in named(node.value, marker)
     )
     for node in body:
         here = (*inherited, *marks)
         if isinstance(node, ast.ClassDef):
-            own = (*here, *(c for decorator in node.decorator_list for c in named(decorator)))
+            own = (*here, *_decorated(node, marker))
             name = f"{where}::{node.name}"
             if any(is_test(child) for child in node.body):
-                yield from marked(node.body, name, own)
+                yield from marked(node.body, name, own, marker)
             else:
                 yield from (Use(clause=clause, test=name) for clause in own)
         elif isinstance(node, Function) and is_test(node):
-            own = (*here, *(c for decorator in node.decorator_list for c in named(decorator)))
+            own = (*here, *_decorated(node, marker))
             for clause in dict.fromkeys(own):
                 yield Use(clause=clause, test=f"{where}::{node.name}")
 
 
-@lru_cache(maxsize=2)
-def uses(folder: Path = ROOT / "tests") -> tuple[Use, ...]:
+def _decorated(node: ast.ClassDef | Function, marker: str) -> list[str]:
+    return [each for decorator in node.decorator_list for each in named(decorator, marker)]
+
+
+@lru_cache(maxsize=4)
+def uses(folder: Path = ROOT / "tests", marker: str = "clause") -> tuple[Use, ...]:
     """Return every use below *folder*, in the order of files and lines; it is read once."""
     return tuple(
         use
         for path in sorted(folder.rglob("test_*.py"))
+        if f"mark.{marker}(" in (text := path.read_text(encoding="utf-8"))
         for use in marked(
-            ast.parse(path.read_text(encoding="utf-8")).body,
+            ast.parse(text).body,
             path.relative_to(folder.parent).as_posix(),
             (),
+            marker,
         )
     )
 

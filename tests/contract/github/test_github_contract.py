@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import pytest
+
 from fixtures.github import BOT, SECRET, TOKEN, settings, signed
 from upright.api import Connector, Destination, InboundRequest
 from upright.testing.context import MemoryContext
@@ -88,6 +90,7 @@ class GitHub(Outside):
         return Said(native=str(shape["id"]), requests=requests)
 
 
+@pytest.mark.feature("github.contract")
 class TestGitHub(ConnectorContract):
     @asynccontextmanager
     async def outside(self, context: MemoryContext) -> AsyncIterator[Outside]:

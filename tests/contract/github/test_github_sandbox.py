@@ -296,6 +296,7 @@ async def test_a_webhook_has_the_headers_of_the_real_one() -> None:
         ({"X_GitHub_Api_Version": "1999-01-01"}, 400, "not supported"),
     ],
 )
+@pytest.mark.feature("github.sandbox")
 async def test_a_call_with_wrong_headers_is_refused_as_github_does(
     headers: dict[str, str], status: int, message: str
 ) -> None:
@@ -324,6 +325,7 @@ async def test_a_call_without_a_user_agent_is_refused() -> None:
         (b'{"body": "%s"}' % (b"x" * 65_537), 422, "Validation Failed"),
     ],
 )
+@pytest.mark.feature("github.sandbox")
 async def test_a_bad_comment_is_refused_and_not_made(
     data: bytes, status: int, message: str
 ) -> None:

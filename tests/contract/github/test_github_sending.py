@@ -97,6 +97,7 @@ async def test_a_first_try_posts_once_and_looks_at_nothing() -> None:
 
 
 @pytest.mark.clause("B15.2")
+@pytest.mark.feature("github.comment")
 async def test_a_second_try_finds_the_first_and_sends_nothing() -> None:
     async with bench() as at:
         first = await at.connector.send(effect())
@@ -132,6 +133,7 @@ async def test_a_mark_that_somebody_copied_is_not_ours() -> None:
 
 
 @pytest.mark.parametrize("fault", [RestFault.DROP, RestFault.HANG, RestFault.GARBLED])
+@pytest.mark.feature("github.comment")
 async def test_a_lost_answer_is_looked_for_and_found(fault: RestFault) -> None:
     async with bench(timeout_s=0.5) as at:
         at.fault(fault, done=True)
@@ -142,6 +144,7 @@ async def test_a_lost_answer_is_looked_for_and_found(fault: RestFault) -> None:
 
 
 @pytest.mark.parametrize("fault", [RestFault.DROP, RestFault.HANG])
+@pytest.mark.feature("github.comment")
 async def test_a_lost_answer_that_left_nothing_is_unknown_and_not_sent_again(
     fault: RestFault,
 ) -> None:
@@ -203,6 +206,7 @@ async def test_no_connection_means_that_nothing_left() -> None:
     ("fault", "pause_s"),
     [(RestFault.SECONDARY, 60), (RestFault.SECONDARY_RETRY_AFTER, 7), (RestFault.PRIMARY, 90)],
 )
+@pytest.mark.feature("github.limits")
 async def test_a_limit_says_for_how_long_and_holds_for_all_that_follows(
     fault: RestFault, pause_s: float
 ) -> None:
@@ -221,6 +225,7 @@ async def test_a_limit_says_for_how_long_and_holds_for_all_that_follows(
 
 
 @pytest.mark.clause("B15.4")
+@pytest.mark.feature("github.limits")
 async def test_the_secondary_limit_doubles_with_each_try_up_to_an_hour() -> None:
     async with bench() as at:
         pauses = list[float | None]()
@@ -234,6 +239,7 @@ async def test_the_secondary_limit_doubles_with_each_try_up_to_an_hour() -> None
 
 
 @pytest.mark.clause("B15.4")
+@pytest.mark.feature("github.limits")
 async def test_eighty_comments_a_minute_and_the_rest_later_in_order() -> None:
     async with bench() as at:
         waiting, pauses = [effect(f"Comment {number}") for number in range(100)], list[float]()
@@ -337,6 +343,7 @@ async def test_a_text_that_cannot_be_sent_is_final_and_calls_nobody(text: str) -
         assert not at.sandbox.rest.calls
 
 
+@pytest.mark.feature("github.token", "common.doctor")
 async def test_signing_in_tells_who_and_what_is_left() -> None:
     async with bench() as at:
         probe = await at.connector.validate()

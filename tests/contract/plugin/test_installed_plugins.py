@@ -37,6 +37,7 @@ def test_it_adds_the_commands_of_its_manifest(entry: EntryPoint) -> None:
 
 
 @each
+@pytest.mark.feature("common.settings")
 def test_a_misspelt_key_of_a_source_is_named_with_the_nearest(entry: EntryPoint) -> None:
     for kind in read(entry).kinds:
         source = SourceSection(connector=kind, keys={"secrett": "env:X"})

@@ -117,6 +117,7 @@ async def test_a_listing_has_a_cursor_of_its_own_and_its_end_is_noted(hub: Still
 
 # ------------------------------------------------------------------ the bound
 @pytest.mark.clause("B2.6")
+@pytest.mark.feature("common.backpressure")
 async def test_over_the_bound_a_webhook_is_told_when_to_come_again_and_what_is_in_stays(
     hub: StillHub,
 ) -> None:
@@ -134,6 +135,7 @@ async def test_over_the_bound_a_webhook_is_told_when_to_come_again_and_what_is_i
 
 
 @pytest.mark.clause("B2.6")
+@pytest.mark.feature("common.backpressure")
 async def test_over_the_bound_a_connectors_stream_waits_and_loses_nothing(hub: StillHub) -> None:
     item = await follower(hub)
     async with door(hub, most=1) as at, asyncio.TaskGroup() as group:

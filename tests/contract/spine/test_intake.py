@@ -43,6 +43,7 @@ async def test_any_known_key_refuses_a_trigger_and_names_the_first(hub: StillHub
 
 @pytest.mark.clause("B2.2")
 @pytest.mark.case("OC/31541")
+@pytest.mark.feature("common.dedupe")
 async def test_a_redelivery_a_week_later_and_after_a_restart_is_refused(hub: StillHub) -> None:
     first = await hub.one(RED)
     await hub.reopen()
@@ -68,6 +69,7 @@ async def test_the_same_key_of_another_source_is_another_trigger(hub: StillHub) 
 
 
 @pytest.mark.clause("B1.6")
+@pytest.mark.feature("common.cursor")
 async def test_a_cursor_moves_with_what_it_covers_and_not_without(hub: StillHub) -> None:
     await hub.accept(trigger(), cursor="17")
     broken = trigger(text="\ud800")  # no text at all: the whole batch is refused
@@ -82,6 +84,7 @@ async def test_a_cursor_moves_with_what_it_covers_and_not_without(hub: StillHub)
 # ------------------------------------------------------------------ own output
 @pytest.mark.clause("B1.5")
 @pytest.mark.parametrize("receipt", ["c-99", "c-98,c-99", "c-99,c-100"])
+@pytest.mark.feature("common.loops")
 async def test_own_output_is_known_by_its_receipt_whoever_it_seems_to_be_by(
     hub: StillHub, receipt: str
 ) -> None:

@@ -151,6 +151,7 @@ async def test_after_its_last_try_an_effect_is_dead_and_its_worker_is_told(hub: 
     ],
 )
 @pytest.mark.case("AI/161")
+@pytest.mark.feature("common.outbox")
 async def test_what_is_refused_or_uncertain_is_final_at_once_and_told(
     hub: StillHub, setback: Setback, state: str
 ) -> None:

@@ -30,6 +30,7 @@ async def everything(hub: StillHub) -> list[list[tuple[object, ...]]]:
 
 
 @pytest.mark.clause("B3.4")
+@pytest.mark.feature("common.replay")
 async def test_a_replay_says_what_would_change_and_changes_nothing(hub: StillHub) -> None:
     red = await hub.one(trigger("ci.failed"))
     hers = await hub.one(trigger("issue.opened", by=ANN, thread="issue:1"))

@@ -108,6 +108,7 @@ async def settled(hub: StillHub, *wanted: str) -> None:
 
 
 @pytest.mark.clause("B15.1", "B15.2")
+@pytest.mark.feature("common.outbox")
 async def test_what_is_due_is_sent_once_in_order_with_its_own_destination(hub: StillHub) -> None:
     await effects(hub, "a", "b")
     post = Post()

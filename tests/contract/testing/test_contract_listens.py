@@ -159,6 +159,7 @@ class Room(Outside):
         return self.service.add("created", text, author="us")
 
 
+@pytest.mark.feature("common.event")
 class TestListener(ConnectorContract):
     """An honest connector keeps the contract."""
 

@@ -27,6 +27,7 @@ def without(request: InboundRequest, name: str) -> InboundRequest:
     return replace(request, headers={k: v for k, v in request.headers.items() if k != name})
 
 
+@pytest.mark.feature("github.hmac", "common.raw")
 async def test_a_signed_json_body_becomes_a_trigger_that_keeps_the_raw_bytes() -> None:
     request = signed("issue_comment", issue_comment())
     async with started() as connector:
@@ -35,6 +36,7 @@ async def test_a_signed_json_body_becomes_a_trigger_that_keeps_the_raw_bytes() -
     assert trigger.raw_type == "application/json"
 
 
+@pytest.mark.feature("github.hmac")
 async def test_a_signed_form_becomes_the_same_trigger() -> None:
     async with started() as connector:
         (plain,) = await connector.receive(signed("issue_comment", issue_comment("né 😊 &=%")))
@@ -57,11 +59,13 @@ async def test_the_same_text_in_another_encoding_is_refused() -> None:
 
 
 @pytest.mark.parametrize("claimed", ["", "sha256=", "sha256=00", "sha256=ü", "sha1=00", "nonsense"])
+@pytest.mark.feature("github.hmac")
 async def test_a_wrong_signature_is_a_401(claimed: str) -> None:
     request = with_header(signed("push", push()), x_hub_signature_256=claimed)
     assert (await refused(request)).status == 401
 
 
+@pytest.mark.feature("github.hmac")
 async def test_a_missing_signature_is_a_401() -> None:
     error = await refused(without(signed("push", push()), "x-hub-signature-256"))
     assert (error.status, error.reason) == (401, "The signature is missing")
@@ -81,6 +85,7 @@ async def test_a_content_type_may_name_its_charset() -> None:
         assert await connector.receive(request) == ()
 
 
+@pytest.mark.feature("github.hmac")
 async def test_a_body_over_the_cap_is_a_413_and_one_at_the_cap_is_not() -> None:
     request = signed("ping", b'{"zen": "Keep it small"}')
     error = await refused(request, max_body_bytes=len(request.body) - 1)
@@ -144,6 +149,7 @@ async def test_repositories_that_are_not_listed_make_no_trigger() -> None:
         assert len(await connector.receive(request)) == 1
 
 
+@pytest.mark.feature("github.dedupe")
 async def test_one_delivery_twice_has_the_same_keys() -> None:
     async with started() as connector:
         first, second = [await connector.receive(signed("push", push())) for _ in range(2)]
@@ -151,6 +157,7 @@ async def test_one_delivery_twice_has_the_same_keys() -> None:
     assert first[0].dedupe[0] == "delivery:guid-1"
 
 
+@pytest.mark.feature("github.dedupe")
 async def test_two_hooks_that_tell_the_same_share_the_second_key_only() -> None:
     async with started() as connector:
         (first,) = await connector.receive(signed("push", push(), guid="one"))
