@@ -10,7 +10,7 @@ from docsgen.mutants import Mutant
 from fixtures.planted import check_is_found, share
 
 
-@pytest.mark.timeout(120)  # a tree is copied, and a part of the suite run in it
+@pytest.mark.timeout(300)  # a tree is copied, and a part of the suite run in it
 @pytest.mark.parametrize("mutant", share(3), ids=lambda mutant: mutant.name)
 def test_the_suite_finds_it(mutant: Mutant, tmp_path: Path) -> None:
     check_is_found(mutant, tmp_path)

@@ -54,8 +54,9 @@ class Shim:
             os.set_blocking(handle, False)
         self._children, writer = self.handles
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        for number in (*UNHEARD, signal.SIGCHLD):
+        for number in {*UNHEARD, signal.SIGCHLD, *_inherited()}:
             signal.signal(number, lambda _number, _frame: None)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
     def own(self, content: bytes, handles: tuple[int, int]) -> bool:
         """Own the command of one message until its end is on record.
@@ -114,6 +115,17 @@ class Shim:
                 bell.ring()
                 has_rung = True
         return owner.final(), owner.is_alone
+
+
+def _inherited() -> set[int]:
+    """Return the signals that whoever started the daemon had ignored, as a shell does with ``&``.
+
+    What is handled here is as usual again in the command; what is ignored would stay so. Python
+    has the two for broken pipes and large files, and gives them back by itself.
+    """
+    own = {signal.SIGPIPE, signal.SIGXFSZ}
+    catchable = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP} - own
+    return {number for number in catchable if signal.getsignal(number) is signal.SIG_IGN}
 
 
 def _failed(number: int) -> Pairs:

@@ -59,6 +59,7 @@ def open_engine(path: str, *, read_only: bool = False, is_new: bool = False) -> 
             "journal_mode=WAL",
             "synchronous=FULL",
             "foreign_keys=ON",
+            "temp_store=MEMORY",  # a file of its own would stay behind after a kill -9
             f"journal_size_limit={_WAL_BYTES}",
             f"query_only={int(read_only)}",
         ):

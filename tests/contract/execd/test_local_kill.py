@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -212,10 +212,26 @@ def children(pid: int) -> list[int]:
     return found
 
 
-async def test_a_command_hears_the_signals_that_its_shim_does_not_heed(local: Local) -> None:
+@pytest.fixture
+def deaf() -> Iterator[None]:
+    """As a shell starts what stands before ``&``, and a careless supervisor anything."""
+    ignored = (signal.SIGQUIT, signal.SIGUSR1, signal.SIGTSTP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ignored}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGUSR2,))
+    yield
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("deaf")
+async def test_a_command_hears_the_signals_that_its_shim_and_its_daemon_do_not_heed(
+    tmp_path: Path,
+) -> None:
     script = "grep -E 'Sig(Ign|Blk)' /proc/self/status"
-    await local.run("sh", "-c", script)
-    (text,) = await local.output()
+    async with running(tmp_path) as local:
+        await local.run("sh", "-c", script)
+        (text,) = await local.output()
     assert isinstance(text, bytes)
     ordinary = 2**31 - 1  # the two beyond are the C library's own
     assert [int(line.split()[1], 16) & ordinary for line in text.splitlines()] == [0, 0]
