@@ -51,6 +51,7 @@ def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
+@pytest.mark.clause("E1.2")
 async def test_a_paired_machine_runs_a_command_and_sends_every_byte(pair: Pair) -> None:
     await pair.execd.run(pair.hub)
     script = r"printf 'out\000\377'; printf err >&2; exit 3"
@@ -64,6 +65,7 @@ async def test_a_paired_machine_runs_a_command_and_sends_every_byte(pair: Pair) 
     assert json.loads(out)["link"] == "online"
 
 
+@pytest.mark.clause("E4.6")
 async def test_input_of_many_frames_arrives_whole(pair: Pair) -> None:
     await pair.execd.run(pair.hub)
     data = os.urandom(3_000_000)
@@ -75,6 +77,7 @@ async def test_input_of_many_frames_arrives_whole(pair: Pair) -> None:
     assert pair.hub.output() == f"{sha256}  -\n".encode()
 
 
+@pytest.mark.clause("E5.5")
 async def test_output_over_the_quota_comes_as_beginning_gap_and_end(pair: Pair) -> None:
     await pair.execd.run(pair.hub)
     quota, data = 64 * 1024, COUNTED
@@ -87,6 +90,7 @@ async def test_output_over_the_quota_comes_as_beginning_gap_and_end(pair: Pair) 
     assert outcome.stdout.sha256 == hashlib.sha256(data).hexdigest()
 
 
+@pytest.mark.clause("E7.3")
 async def test_a_network_cut_in_mid_output_costs_no_byte(pair: Pair) -> None:
     await pair.execd.run(pair.hub)
     await pair.hub.command("sh", "-c", ENDLESS, cwd=pair.execd.root)
@@ -101,6 +105,7 @@ async def test_a_network_cut_in_mid_output_costs_no_byte(pair: Pair) -> None:
     assert hashlib.sha256(pair.hub.output()).hexdigest() == outcome.stdout.sha256
 
 
+@pytest.mark.clause("E7.6")
 async def test_a_killed_daemon_comes_back_to_its_command(pair: Pair) -> None:
     process = await pair.execd.run(pair.hub)
     script = f"echo x >> count; {ENDLESS}"
@@ -132,6 +137,7 @@ async def test_sigterm_stops_the_daemon_and_leaves_its_commands(pair: Pair) -> N
     assert is_count(pair.hub.output())
 
 
+@pytest.mark.clause("E6.1")
 async def test_a_cancel_goes_all_the_way(pair: Pair) -> None:
     await pair.execd.run(pair.hub)
     await pair.hub.command("sleep", "73", cwd=pair.execd.root)
@@ -142,6 +148,7 @@ async def test_a_cancel_goes_all_the_way(pair: Pair) -> None:
     assert (await pair.hub.final()).ending is Ending.CANCELLED
 
 
+@pytest.mark.clause("E5.4")
 async def test_after_the_end_is_stored_the_spool_is_gone(pair: Pair) -> None:
     await pair.execd.run(pair.hub)
     await pair.hub.command("echo", "hello", cwd=pair.execd.root)
@@ -151,6 +158,7 @@ async def test_after_the_end_is_stored_the_spool_is_gone(pair: Pair) -> None:
     assert names(done) == ["receipt"]
 
 
+@pytest.mark.clause("E1.5", "E7.10")
 async def test_a_revoked_machine_ends_its_commands_and_forgets_its_key(pair: Pair) -> None:
     process = await pair.execd.run(pair.hub)
     await pair.hub.command("sleep", "74", cwd=pair.execd.root)
@@ -170,6 +178,7 @@ async def test_a_revoked_machine_ends_its_commands_and_forgets_its_key(pair: Pai
     assert (await pair.execd.call("run"))[0] == 3
 
 
+@pytest.mark.clause("E9.3")
 async def test_doctor_is_content_with_a_paired_machine_that_runs(pair: Pair) -> None:
     await pair.execd.run(pair.hub)
     code, out, _ = await pair.execd.call("doctor", "--json")
@@ -178,6 +187,7 @@ async def test_doctor_is_content_with_a_paired_machine_that_runs(pair: Pair) -> 
     assert (checks["hub"], checks["key"], checks["daemon"]) == ("ok", "ok", "ok")
 
 
+@pytest.mark.clause("E8.4")
 async def test_in_mode_ask_the_owner_answers_on_the_command_line(pair: Pair) -> None:
     (pair.execd.home / "execd.toml").write_text('mode = "ask"\nas_root = true', encoding="ascii")
     await pair.execd.run(pair.hub)

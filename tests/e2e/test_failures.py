@@ -250,7 +250,7 @@ async def test_a_hub_without_a_model_takes_in_says_why_and_holds(spine: Spine) -
 
 
 # ------------------------------------------------------------------ the device
-@pytest.mark.clause("B10.2", "B11.9")
+@pytest.mark.clause("B10.2", "B11.9", "E7.12")
 async def test_work_waits_for_a_device_that_is_away_and_goes_on_when_it_is_back(
     spine: Spine,
 ) -> None:
@@ -269,7 +269,7 @@ async def test_work_waits_for_a_device_that_is_away_and_goes_on_when_it_is_back(
     await pull.comes_green()
 
 
-@pytest.mark.clause("B11.3", "B11.8")
+@pytest.mark.clause("B11.3", "B11.8", "E10.4")
 async def test_without_a_device_for_the_repository_the_one_command_is_said(
     spine: Spine,
 ) -> None:

@@ -85,7 +85,7 @@ async def _after_the_comment(pull: Pull) -> None:
     await pull.spine.until(pull.comments)
 
 
-@pytest.mark.clause("B2.1", "B5.2", "B8.6", "B15.2")
+@pytest.mark.clause("B2.1", "B5.2", "B8.6", "B15.2", "E7.1")
 @pytest.mark.parametrize(
     ("seed", "moment"),
     [
@@ -109,7 +109,7 @@ async def test_a_hub_that_is_killed_goes_on_and_does_nothing_twice(
     assert await spine.hub.get("/v1/stalled") == []
 
 
-@pytest.mark.clause("B10.2")
+@pytest.mark.clause("B10.2", "E5.2", "E7.6")
 async def test_a_command_outlives_a_killed_daemon_and_its_end_is_told(spine: Spine) -> None:
     pull = await open_pull(spine, 48, more=SLOW)
     await pull.goes_red()
@@ -121,7 +121,7 @@ async def test_a_command_outlives_a_killed_daemon_and_its_end_is_told(spine: Spi
     await pull.comes_green()
 
 
-@pytest.mark.clause("B8.3", "B8.6", "B11.8")
+@pytest.mark.clause("B8.3", "B8.6", "B11.8", "E7.7")
 async def test_a_command_whose_guardian_was_killed_is_lost_and_a_person_is_asked(
     spine: Spine,
 ) -> None:
@@ -157,7 +157,7 @@ async def test_a_second_hub_on_the_same_database_is_refused_by_name(spine: Spine
     assert len(said.err.strip().splitlines()) == 1
 
 
-@pytest.mark.clause("B14.5")
+@pytest.mark.clause("B14.5", "E1.5")
 async def test_revoking_a_device_cuts_its_link_and_ends_its_commands(spine: Spine) -> None:
     pull = await open_pull(spine, 49, more=SLOW)
     await pull.goes_red()

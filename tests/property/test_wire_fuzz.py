@@ -58,12 +58,14 @@ def test_there_are_frames_to_change() -> None:
     assert len(FRAMES) > 10
 
 
+@pytest.mark.clause("E3.2")
 @settings(max_examples=400)
 @given(st.text(max_size=400))
 def test_any_text(text: str) -> None:
     read(text)
 
 
+@pytest.mark.clause("E3.2")
 @settings(max_examples=400)
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
@@ -97,6 +99,7 @@ def test_any_letter_of_a_true_frame_changed_or_the_rest_cut_off(
     read(text[:place] if is_cut else f"{text[:place]}{chr(letter)}{text[place + 1 :]}")
 
 
+@pytest.mark.clause("E3.2")
 @pytest.mark.parametrize(
     "make",
     [

@@ -202,6 +202,7 @@ class Story:
         self.world.commands.end(name)
 
 
+@pytest.mark.clause("E4.3", "E5.4", "E7.3", "E7.4")
 @settings(max_examples=60)
 @given(STEPS)
 def test_each_command_starts_once_and_its_bytes_and_its_end_arrive_whole(
@@ -225,6 +226,7 @@ def check(story: Story) -> None:
             assert stored == story.written.get((name, stream), b"")
 
 
+@pytest.mark.clause("E5.4", "E7.1")
 @pytest.mark.parametrize("by_hub", [False, True])
 @pytest.mark.parametrize("is_written", [False, True])
 @pytest.mark.parametrize("writes", [1, 2, 3, 4])

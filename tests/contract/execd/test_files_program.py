@@ -56,6 +56,7 @@ def test_a_worktree_has_one_writer(clone: Clone) -> None:
     assert (clone.worktree / "README").read_text() == "It adds.\n"
 
 
+@pytest.mark.clause("E10.3")
 def test_of_many_items_that_reach_for_one_worktree_one_has_it(clone: Clone) -> None:
     said: dict[str, int] = {}
 
@@ -98,6 +99,7 @@ def test_a_worktree_with_something_to_lose_stays_and_its_branch_always(clone: Cl
     assert clone.ask("read_file", path="notes/new.txt")["text"] == "new\n"  # on the branch again
 
 
+@pytest.mark.clause("E10.4")
 def test_a_commit_that_is_not_here_is_said_before_anything_is_made(clone: Clone) -> None:
     clone.sha = "c0ffee" * 6 + "c0ff"
     said = clone.ask("worktree")

@@ -34,16 +34,19 @@ def gone(pid: int) -> bool:
     return False
 
 
+@pytest.mark.clause("E4.4")
 async def test_an_exit_code_is_told_as_it_was(local: Local) -> None:
     outcome = await local.run("sh", "-c", "exit 37")
     assert (outcome.ending, outcome.number, outcome.started) == (Ending.EXITED, 37, Started.YES)
 
 
+@pytest.mark.clause("E4.4")
 async def test_a_signal_is_told_as_it_was(local: Local) -> None:
     outcome = await local.run("sh", "-c", "kill -9 $$")
     assert (outcome.ending, outcome.number) == (Ending.SIGNALED, 9)
 
 
+@pytest.mark.clause("E4.5")
 async def test_bytes_stay_bytes_and_the_streams_apart(local: Local) -> None:
     outcome = await local.run("sh", "-c", r"printf '\000\377\n\r\nx'; printf 'e\200' >&2")
     assert await local.output() == [b"\x00\xff\n\r\nx"]
@@ -51,12 +54,14 @@ async def test_bytes_stay_bytes_and_the_streams_apart(local: Local) -> None:
     assert outcome.stdout.sha256 == hashlib.sha256(b"\x00\xff\n\r\nx").hexdigest()
 
 
+@pytest.mark.clause("E4.2")
 async def test_argv_is_handed_over_byte_for_byte_without_a_shell(local: Local) -> None:
     odd = ["$HOME", "a b", "*", "ü\u202e", "", "-n", "'\"\n"]
     await local.run("printf", "%s\\0", *odd)
     assert await local.output() == ["\0".join([*odd, ""]).encode()]
 
 
+@pytest.mark.clause("E4.4")
 async def test_a_program_that_is_not_there_never_started(local: Local) -> None:
     outcome = await local.run("no-such-program-anywhere")
     assert (outcome.ending, outcome.number) == (Ending.SPAWN_FAILED, errno.ENOENT)
@@ -75,11 +80,13 @@ async def test_it_runs_in_the_folder_that_was_asked_for(local: Local) -> None:
     assert await local.output() == [f"{inner.resolve()}\n".encode()]
 
 
+@pytest.mark.clause("E4.4")
 async def test_a_time_out_ends_it(local: Local) -> None:
     outcome = await local.run("sleep", "60", timeout_ms=50)
     assert (outcome.ending, outcome.started) == (Ending.TIMED_OUT, Started.YES)
 
 
+@pytest.mark.clause("E6.1")
 async def test_a_cancel_lets_it_clean_up(local: Local) -> None:
     script = "trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.01; done"
     await local.start("sh", "-c", script, cancel=Cancel(grace_ms=10_000))
@@ -90,6 +97,7 @@ async def test_a_cancel_lets_it_clean_up(local: Local) -> None:
     assert await local.output() == [b"up\nbye\n"]
 
 
+@pytest.mark.clause("E6.1")
 async def test_a_cancel_uses_the_signal_of_the_spec(local: Local) -> None:
     script = "trap 'echo int; exit 0' INT; echo up; while :; do sleep 0.01; done"
     cancel = Cancel(signal=Signal.INT, grace_ms=10_000)
@@ -100,6 +108,7 @@ async def test_a_cancel_uses_the_signal_of_the_spec(local: Local) -> None:
     assert await local.output() == [b"up\nint\n"]
 
 
+@pytest.mark.clause("E6.1", "E6.3")
 async def test_who_ignores_the_signal_is_killed_with_all_descendants(local: Local) -> None:
     script = "trap '' TERM; (setsid sleep 61 & echo $!) ; sleep 62 & echo $!; wait; wait"
     await local.start("sh", "-c", script)
@@ -111,6 +120,7 @@ async def test_who_ignores_the_signal_is_killed_with_all_descendants(local: Loca
     assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.clause("E6.3")
 async def test_a_daemonised_escapee_is_ended_by_a_cancel(local: Local) -> None:
     script = "(setsid sh -c 'sleep 63 & echo $!; exec sleep 64' &) ; exec sleep 65"
     await local.start("sh", "-c", script)
@@ -127,6 +137,7 @@ async def test_a_stopped_command_hears_the_cancel(local: Local) -> None:
     assert (await local.final()).ending is Ending.CANCELLED
 
 
+@pytest.mark.clause("E6.2")
 async def test_a_grandchild_that_holds_the_pipe_does_not_hold_the_end(local: Local) -> None:
     before = asyncio.get_running_loop().time()
     outcome = await local.run("sh", "-c", "sleep 67 & echo $!; exit 4")
@@ -137,6 +148,7 @@ async def test_a_grandchild_that_holds_the_pipe_does_not_hold_the_end(local: Loc
     os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.clause("E4.3", "E7.4")
 async def test_the_same_id_twice_starts_once(local: Local) -> None:
     order = local.order("sh", "-c", "echo x >> count")
     assert [await local.commands.exec(order) for _ in range(3)] == [None] * 3
@@ -148,6 +160,7 @@ async def test_the_same_id_twice_starts_once(local: Local) -> None:
     assert (local.root / "count").read_text() == "x\n"
 
 
+@pytest.mark.clause("E4.3")
 async def test_the_same_id_with_another_digest_is_a_conflict(local: Local) -> None:
     await local.run("true")
     other = local.order("false")
@@ -156,6 +169,7 @@ async def test_the_same_id_with_another_digest_is_a_conflict(local: Local) -> No
     assert await local.commands.exec(other) is Refusal.CONFLICT
 
 
+@pytest.mark.clause("E4.1")
 async def test_an_older_lease_is_refused(local: Local) -> None:
     await local.run("true", lease_epoch=5)
     late = local.order("true", command_id="jb_2", lease_epoch=4)
@@ -163,6 +177,7 @@ async def test_an_older_lease_is_refused(local: Local) -> None:
     assert await local.commands.look("jb_2") is None
 
 
+@pytest.mark.clause("E6.1", "E7.5")
 async def test_a_cancel_that_overtakes_its_command_is_a_fence(local: Local) -> None:
     await local.commands.cancel("jb_1")
     outcome = await local.run("touch", "ran")
@@ -179,6 +194,7 @@ async def test_a_cancel_right_behind_its_command_ends_it_one_way_or_the_other(lo
         assert outcome.ending is Ending.CANCELLED
 
 
+@pytest.mark.clause("E4.6")
 async def test_input_arrives_whole_before_the_start(local: Local) -> None:
     data = os.urandom(200_000)
     stdin = Stdin(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
@@ -190,6 +206,7 @@ async def test_input_arrives_whole_before_the_start(local: Local) -> None:
     assert await local.output() == [data]
 
 
+@pytest.mark.clause("E4.6")
 async def test_input_that_is_not_what_the_spec_says_starts_nothing(local: Local) -> None:
     stdin = Stdin(bytes=3, sha256=hashlib.sha256(b"yes").hexdigest())
     await local.commands.exec(local.order("touch", "ran", stdin=stdin))
@@ -199,12 +216,14 @@ async def test_input_that_is_not_what_the_spec_says_starts_nothing(local: Local)
     assert not (local.root / "ran").exists()
 
 
+@pytest.mark.clause("E4.1", "E4.4")
 async def test_what_waits_too_long_for_its_start_expires(local: Local) -> None:
     stdin = Stdin(bytes=3, sha256=hashlib.sha256(b"yes").hexdigest())
     outcome = await local.run("cat", stdin=stdin, ttl_ms=30)
     assert (outcome.ending, outcome.started) == (Ending.EXPIRED, Started.NO)
 
 
+@pytest.mark.clause("E5.5")
 @pytest.mark.parametrize("total", [999, 8192, 50_000])
 async def test_over_the_quota_both_ends_are_kept_and_the_rest_is_counted(
     local: Local, total: int
@@ -224,11 +243,13 @@ async def test_over_the_quota_both_ends_are_kept_and_the_rest_is_counted(
         assert [(o.offset, o.count) for o in outcome.stdout.omitted] == [(head, gap)]
 
 
+@pytest.mark.clause("E5.5")
 async def test_a_quota_of_nothing_counts_all_of_it(local: Local) -> None:
     outcome = await local.run("echo", "hello", quota_bytes=0)
     assert (outcome.stdout.bytes, await local.output()) == (6, [6])
 
 
+@pytest.mark.clause("E8.5")
 async def test_variables_that_may_not_be_set_are_dropped_and_reported(local: Local) -> None:
     env = (("LANG", "C"), ("LD_PRELOAD", "/evil.so"), ("FOO", "1"))
     script = 'echo "$LANG,$LD_PRELOAD,$FOO,$UPRIGHT_COMMAND_ID"'
@@ -237,6 +258,7 @@ async def test_variables_that_may_not_be_set_are_dropped_and_reported(local: Loc
     assert await local.output() == [b"C,,,jb_1\n"]
 
 
+@pytest.mark.clause("E5.4")
 async def test_the_inventory_holds_what_is_not_acknowledged(local: Local) -> None:
     order = await local.start("sh", "-c", "printf abc; exec sleep 69")
     await printed(local, b"abc")
@@ -250,6 +272,7 @@ async def test_the_inventory_holds_what_is_not_acknowledged(local: Local) -> Non
     assert await local.commands.inventory() == ()
 
 
+@pytest.mark.clause("E5.4")
 async def test_after_the_acknowledgement_the_receipt_stays_and_the_bytes_go(local: Local) -> None:
     await local.run("echo", "hello")
     await local.commands.final_ack("jb_1")
@@ -269,6 +292,7 @@ async def test_an_id_that_is_no_file_name_stays_inside_its_folder(local: Local) 
     assert not list(local.root.parent.rglob("escape*"))
 
 
+@pytest.mark.clause("E4.4")
 async def test_the_processor_time_and_the_memory_are_told(local: Local) -> None:
     script = "x = bytearray(50_000_000); sum(i for i in range(300_000))"
     outcome = await local.run("python3", "-c", script)

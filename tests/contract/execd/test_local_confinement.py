@@ -49,6 +49,7 @@ def git(folder: Path, *argv: str) -> None:
     subprocess.run([program, "-C", str(folder), *identity, *argv], check=True)
 
 
+@pytest.mark.clause("E8.6")
 async def test_inside_it_may_do_what_it_wants(local: Local) -> None:
     script = (
         "mkdir a && echo x > a/f && mv a/f f && ln -s f l && rm -r a && : > f && cat /etc/passwd"
@@ -57,6 +58,7 @@ async def test_inside_it_may_do_what_it_wants(local: Local) -> None:
     assert (local.root / "l").is_symlink()
 
 
+@pytest.mark.clause("E8.6")
 @pytest.mark.parametrize(
     "script",
     [
@@ -116,6 +118,7 @@ async def test_a_worktree_is_made_and_committed_to(local: Local) -> None:
     assert outcome.number == 0
 
 
+@pytest.mark.clause("E8.6")
 async def test_it_can_signal_nobody_outside(local: Local) -> None:
     other = spawn("sleep", "76")
     outcome = await shell(local, f"kill -9 {other.pid}")
@@ -131,6 +134,7 @@ async def test_it_is_still_ended_by_a_cancel(local: Local) -> None:
     assert (await local.final()).ending is Ending.CANCELLED
 
 
+@pytest.mark.clause("E8.2")
 async def test_worktrees_that_became_a_link_start_nothing(local: Local, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     local.root.with_name("work.worktrees").symlink_to(tmp_path / "elsewhere")

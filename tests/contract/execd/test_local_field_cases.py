@@ -66,6 +66,7 @@ async def printed(local: Local, text: bytes) -> None:
 
 
 # ------------------------------------------------------------------ output
+@pytest.mark.clause("E5.5")
 async def test_of_ten_megabytes_the_first_and_the_last_are_kept_and_the_rest_is_counted(
     local: Local,
 ) -> None:
@@ -84,6 +85,7 @@ async def test_of_ten_megabytes_the_first_and_the_last_are_kept_and_the_rest_is_
     assert outcome.stdout.sha256 == hashlib.sha256(data).hexdigest()
 
 
+@pytest.mark.clause("E4.5")
 async def test_bytes_of_any_code_page_arrive_as_they_were(local: Local) -> None:
     wanted = "页".encode("gbk") + "é\n".encode() + bytes(range(256))
     (local.root / "bytes").write_bytes(wanted)
@@ -91,6 +93,7 @@ async def test_bytes_of_any_code_page_arrive_as_they_were(local: Local) -> None:
     assert await local.output() == [wanted]
 
 
+@pytest.mark.clause("E5.5")
 async def test_a_disk_below_its_floor_refuses_before_the_start_and_takes_up_when_it_is_freed(
     tmp_path: Path,
 ) -> None:
@@ -108,6 +111,7 @@ async def test_a_disk_below_its_floor_refuses_before_the_start_and_takes_up_when
 
 
 # ------------------------------------------------------------------ ending
+@pytest.mark.clause("E6.1")
 @pytest.mark.parametrize("grace_ms", [300, 1200])
 async def test_who_ignores_the_signal_is_killed_at_the_end_of_its_grace(
     local: Local, grace_ms: int
@@ -123,6 +127,7 @@ async def test_who_ignores_the_signal_is_killed_at_the_end_of_its_grace(
     assert grace_ms / 1000 <= loop.time() - before <= grace_ms / 1000 + 2.5
 
 
+@pytest.mark.clause("E6.3")
 async def test_a_fork_storm_is_swept_to_the_last_process(local: Local) -> None:
     script = "trap '' TERM; echo up; while :; do (trap '' TERM; setsid sleep 81 &); done"
     await local.start("bash", "-c", f"ulimit -u 4000; {script}", cancel=Cancel(grace_ms=200))
@@ -134,6 +139,7 @@ async def test_a_fork_storm_is_swept_to_the_last_process(local: Local) -> None:
     assert (outcome.survivors, marked(local)) == ((), [])
 
 
+@pytest.mark.clause("E6.3")
 async def test_a_tree_whose_middle_is_gone_is_ended_whole(local: Local) -> None:
     script = "sh -c 'sh -c \"setsid sleep 82 & sleep 83 & echo up\"; exit 0'; exec sleep 84"
     await local.start("sh", "-c", script)
@@ -144,6 +150,7 @@ async def test_a_tree_whose_middle_is_gone_is_ended_whole(local: Local) -> None:
     assert marked(local) == []
 
 
+@pytest.mark.clause("E6.3")
 async def test_a_double_fork_into_a_session_of_its_own_does_not_escape(local: Local) -> None:
     script = (
         "import os, sys, time\n"
@@ -163,6 +170,7 @@ async def test_a_double_fork_into_a_session_of_its_own_does_not_escape(local: Lo
     assert not lives(pid)
 
 
+@pytest.mark.clause("E6.1")
 async def test_a_cancel_twice_is_a_cancel_once(local: Local) -> None:
     script = "trap 'echo term' TERM; echo up; while :; do sleep 0.05; done"
     await local.start("sh", "-c", script, cancel=Cancel(grace_ms=600))
@@ -175,6 +183,7 @@ async def test_a_cancel_twice_is_a_cancel_once(local: Local) -> None:
     assert (await local.final()).ending is Ending.KILLED
 
 
+@pytest.mark.clause("E6.1")
 async def test_who_wins_the_race_against_a_cancel_keeps_its_exit_code(local: Local) -> None:
     for number in range(20):
         command_id = f"jb_{number}"
@@ -187,6 +196,7 @@ async def test_who_wins_the_race_against_a_cancel_keeps_its_exit_code(local: Loc
         }
 
 
+@pytest.mark.clause("E6.2")
 async def test_a_background_process_does_not_hold_the_end(local: Local) -> None:
     loop = asyncio.get_running_loop()
     before = loop.time()
@@ -198,6 +208,7 @@ async def test_a_background_process_does_not_hold_the_end(local: Local) -> None:
 
 
 # ------------------------------------------------------------------ clocks
+@pytest.mark.clause("E2.2")
 @pytest.mark.parametrize("days", [-1, 1])
 async def test_a_clock_that_is_a_day_off_changes_no_deadline_and_loses_no_receipt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
@@ -218,6 +229,7 @@ async def test_a_clock_that_is_a_day_off_changes_no_deadline_and_loses_no_receip
 
 
 # ------------------------------------------------------------------ restarts
+@pytest.mark.clause("E4.3", "E7.11")
 async def test_receipts_answer_a_hub_that_was_restored_from_a_backup(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         order = local.order("sh", "-c", "echo x >> count")
@@ -232,6 +244,7 @@ async def test_receipts_answer_a_hub_that_was_restored_from_a_backup(tmp_path: P
         assert (local.root / "count").read_text(encoding="ascii") == "x\n"
 
 
+@pytest.mark.clause("E7.11")
 async def test_what_nobody_asks_for_any_more_goes_on_and_is_shown(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         await local.start("sleep", "89")

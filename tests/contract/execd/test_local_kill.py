@@ -90,6 +90,7 @@ async def killed(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         end_all(tmp_path / "home")
 
 
+@pytest.mark.clause("E5.1", "E5.2")
 @pytest.mark.parametrize("killed", POINTS, indirect=True)
 async def test_whoever_is_killed_it_starts_at_most_once_and_its_end_is_true(
     killed: Exec, tmp_path: Path
@@ -142,6 +143,7 @@ async def shim_of(local: Local, command_id: str) -> int:
     return parent(pid)
 
 
+@pytest.mark.clause("E5.2")
 async def test_a_shim_that_is_done_takes_the_next_command(local: Local) -> None:
     async def shim(command_id: str) -> int:
         await local.run("sh", "-c", "echo $PPID", command_id=command_id)
@@ -152,6 +154,7 @@ async def test_a_shim_that_is_done_takes_the_next_command(local: Local) -> None:
     assert len({await shim(f"jb_{n}") for n in range(12)}) <= 2
 
 
+@pytest.mark.clause("E5.2")
 async def test_a_shim_whose_command_left_something_takes_no_other(local: Local) -> None:
     script = "sleep 74 >/dev/null 2>&1 & echo $! $PPID"
     outcome = await local.run("sh", "-c", script)
@@ -184,6 +187,7 @@ async def test_an_order_that_is_too_long_for_a_warm_shim_starts_a_cold_one(
         assert (outcome.number, await local.output()) == (5, [b"99000\n"])
 
 
+@pytest.mark.clause("E5.2")
 async def test_when_the_daemon_goes_idle_shims_go_and_busy_ones_stay(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         busy = await shim_of(local, "jb_1")

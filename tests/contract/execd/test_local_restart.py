@@ -61,6 +61,7 @@ async def grown(local: Local, beyond: int = 0) -> int:
     return await eventually_awaited(look)
 
 
+@pytest.mark.clause("E5.2", "E7.6")
 async def test_a_new_daemon_takes_up_a_command_that_runs(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         order = await local.start("sh", "-c", TICKS)
@@ -79,6 +80,7 @@ async def test_a_new_daemon_takes_up_a_command_that_runs(tmp_path: Path) -> None
         assert counted(data)
 
 
+@pytest.mark.clause("E5.2", "E7.6")
 async def test_a_command_that_ended_without_a_daemon_is_told_whole(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         await local.start("sh", "-c", TICKS)
@@ -93,6 +95,7 @@ async def test_a_command_that_ended_without_a_daemon_is_told_whole(tmp_path: Pat
         assert len(data) == outcome.stdout.bytes
 
 
+@pytest.mark.clause("E6.1")
 async def test_a_cancel_reaches_a_command_of_an_earlier_daemon(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         await local.start("sleep", "70")
@@ -130,6 +133,7 @@ def killed_daemon(tmp_path: Path) -> Exec:
     return order
 
 
+@pytest.mark.clause("E5.2", "E7.6")
 async def test_a_killed_daemon_costs_neither_a_byte_nor_a_second_start(
     killed_daemon: Exec, tmp_path: Path
 ) -> None:
@@ -148,6 +152,7 @@ async def test_a_killed_daemon_costs_neither_a_byte_nor_a_second_start(
         assert (local.root / "count").read_text() == "x\n"
 
 
+@pytest.mark.clause("E7.7")
 async def test_a_killed_shim_is_a_loss_with_all_that_was_written(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         await local.start("sh", "-c", "echo before; exec sleep 71")
@@ -166,6 +171,7 @@ def is_zombie(pid: int) -> bool:
     return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
 
 
+@pytest.mark.clause("E7.7")
 async def test_a_shim_that_is_killed_while_no_daemon_runs_is_a_loss(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         order = await local.start("sleep", "72")
@@ -176,6 +182,7 @@ async def test_a_shim_that_is_killed_while_no_daemon_runs_is_a_loss(tmp_path: Pa
         assert (await local.final()).ending is Ending.LOST
 
 
+@pytest.mark.clause("E5.3", "E7.8")
 @pytest.mark.parametrize(
     ("kept", "started"),
     [
@@ -200,6 +207,7 @@ async def test_after_a_power_cut_a_missing_mark_means_unknown(
         assert outcome.started is started
 
 
+@pytest.mark.clause("E7.2")
 async def test_a_command_that_no_shim_ever_took_is_not_held_and_starts_when_it_comes_again(
     tmp_path: Path,
 ) -> None:
@@ -215,6 +223,7 @@ async def test_a_command_that_no_shim_ever_took_is_not_held_and_starts_when_it_c
         assert (local.root / "ran").exists()
 
 
+@pytest.mark.clause("E7.8")
 async def test_a_final_record_survives_a_power_cut_only_with_its_output(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         await local.run("echo", "whole")
@@ -230,6 +239,7 @@ async def test_a_final_record_survives_a_power_cut_only_with_its_output(tmp_path
         assert await local.output("jb_2") == [b"to"]
 
 
+@pytest.mark.clause("E6.1")
 async def test_a_fence_holds_over_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         await local.commands.cancel("jb_1")
@@ -239,6 +249,7 @@ async def test_a_fence_holds_over_a_restart(tmp_path: Path) -> None:
         assert not (local.root / "ran").exists()
 
 
+@pytest.mark.clause("E5.1")
 async def test_what_was_never_accepted_is_swept_away(tmp_path: Path) -> None:
     path = folder(tmp_path)
     path.mkdir(parents=True)
@@ -248,6 +259,7 @@ async def test_what_was_never_accepted_is_swept_away(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.clause("E5.4", "E7.3")
 async def test_output_is_read_on_from_an_offset_without_gap_or_repeat(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         await local.start("sh", "-c", TICKS)
@@ -260,6 +272,7 @@ async def test_output_is_read_on_from_an_offset_without_gap_or_repeat(tmp_path: 
         assert [first.data + rest.data] == await local.output()
 
 
+@pytest.mark.clause("E7.9")
 def test_a_second_daemon_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
     paths = paths_in(tmp_path)
     make_private(paths.state)

@@ -57,7 +57,7 @@ async def test_in_its_workspace_it_may_do_what_it_wants(local: Local) -> None:
     assert (outcome.ending, outcome.number) == (Ending.EXITED, 0)
 
 
-@pytest.mark.clause("B14.6")
+@pytest.mark.clause("B14.6", "E8.6")
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK", "AF_PACKET"])
 @pytest.mark.parametrize("profile", sorted(OFFLINE))
 async def test_it_opens_no_socket_of_any_family(
@@ -74,6 +74,7 @@ async def _stderr(local: Local) -> list[bytes]:
     return [part for part in await local.output(stream=Stream.STDERR) if isinstance(part, bytes)]
 
 
+@pytest.mark.clause("E8.6")
 async def test_a_listener_beside_it_is_never_reached(local: Local) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0)
@@ -93,7 +94,7 @@ async def test_pairs_of_sockets_and_pipes_are_left_to_it(local: Local) -> None:
     assert (await python(local, script, NO_NETWORK)).number == 0
 
 
-@pytest.mark.clause("B14.6")
+@pytest.mark.clause("B14.6", "E8.6")
 async def test_it_reads_no_secret_of_its_owner(local: Local, tmp_path: Path) -> None:
     for name in ("home/execd.toml", "secret"):
         path = tmp_path / name
@@ -144,6 +145,7 @@ async def test_what_is_listed_as_readable_it_reads_and_does_not_change(
     assert (tools / "t").read_text(encoding="ascii") == "tool\n"
 
 
+@pytest.mark.clause("E8.6")
 @pytest.mark.parametrize(
     "script", ["echo x > f", "rm kept", "mkdir d", ": > kept", "echo x > ../f", "mv kept l"]
 )
@@ -160,6 +162,7 @@ async def test_read_only_has_temporary_files(local: Local) -> None:
     assert (await shell(local, 'echo x > "$(mktemp)"', READ_ONLY)).number == 0
 
 
+@pytest.mark.clause("E8.6")
 async def test_bounds_hold_for_all_that_it_starts(local: Local, tmp_path: Path) -> None:
     script = (
         f"(setsid {PYTHON} -c 'import socket; socket.socket()' || echo no); "
@@ -170,6 +173,7 @@ async def test_bounds_hold_for_all_that_it_starts(local: Local, tmp_path: Path) 
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.clause("E8.6")
 async def test_bounds_do_not_stay_with_the_shim(local: Local) -> None:
     for number, profile in enumerate((NO_NETWORK, Confinement.NONE, READ_ONLY, Confinement.NONE)):
         outcome = await shell(local, "echo x > ../out", profile, f"jb_{number}")

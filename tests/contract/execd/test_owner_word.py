@@ -62,6 +62,7 @@ def denied(outcome: Outcome) -> str | None:
     return outcome.text
 
 
+@pytest.mark.clause("E8.1", "E8.4")
 async def test_in_mode_ask_nothing_runs_before_the_owner_allows_it(local: Local) -> None:
     await asked(local, "touch", "ran")
     assert not (local.root / "ran").exists()
@@ -70,6 +71,7 @@ async def test_in_mode_ask_nothing_runs_before_the_owner_allows_it(local: Local)
     assert (local.root / "ran").exists()
 
 
+@pytest.mark.clause("E8.4")
 async def test_a_no_is_a_denial(local: Local) -> None:
     await asked(local, "touch", "ran")
     await say(local, op="answer", command_id="jb_1", answer="deny")
@@ -77,12 +79,14 @@ async def test_a_no_is_a_denial(local: Local) -> None:
     assert not (local.root / "ran").exists()
 
 
+@pytest.mark.clause("E8.4")
 async def test_silence_is_a_denial(tmp_path: Path) -> None:
     async with running(tmp_path, ('mode = "ask"', "consent_timeout_s = 1")) as local:
         assert denied(await local.run("touch", "ran")) == "owner_silent"
         assert (await say(local, op="consent"))["questions"] == []
 
 
+@pytest.mark.clause("E8.4")
 async def test_only_what_was_shown_can_be_allowed(local: Local) -> None:
     await asked(local, "true")
     with pytest.raises(RemoteError) as caught:
@@ -91,6 +95,7 @@ async def test_only_what_was_shown_can_be_allowed(local: Local) -> None:
     assert (await local.reached("jb_1", State.AWAITING_CONSENT)).outcome is None
 
 
+@pytest.mark.clause("E8.4")
 async def test_argv_is_shown_so_that_nothing_in_it_can_pose_as_something_else(
     local: Local,
 ) -> None:
@@ -107,6 +112,7 @@ async def test_a_question_is_withdrawn_by_a_cancel(local: Local) -> None:
     assert (await say(local, op="consent"))["questions"] == []
 
 
+@pytest.mark.clause("E8.1")
 async def test_a_word_that_comes_after_the_mode_was_switched_off_does_not_count(
     local: Local,
 ) -> None:
@@ -127,6 +133,7 @@ async def settings(local: Local, text: str) -> None:
     await eventually_awaited(look)
 
 
+@pytest.mark.clause("E8.1")
 async def test_the_mode_changes_while_the_daemon_runs(local: Local) -> None:
     await settings(local, 'mode = "allow"')
     assert (await local.run("true")).ending is Ending.EXITED
@@ -137,6 +144,7 @@ async def test_in_mode_off_nothing_runs_and_nothing_is_told(local: Local) -> Non
     assert denied(await local.run("true", cwd="/no/such/folder")) == "mode_off"
 
 
+@pytest.mark.clause("E8.1")
 async def test_settings_that_cannot_be_read_allow_nothing(local: Local) -> None:
     local.daemon.house.paths.settings.write_text('mod = "allow"')
     await say(local, op="reload")
@@ -145,6 +153,7 @@ async def test_settings_that_cannot_be_read_allow_nothing(local: Local) -> None:
     assert "Did you mean 'mode'" in (await say(local, op="status"))["problem"]
 
 
+@pytest.mark.clause("E8.6")
 async def test_a_profile_that_cannot_be_enforced_is_denied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +163,7 @@ async def test_a_profile_that_cannot_be_enforced_is_denied(
         assert denied(outcome) == "confinement_unavailable"
 
 
+@pytest.mark.clause("E8.1", "E8.2")
 async def test_in_mode_allow_a_folder_outside_asks_and_the_worktrees_do_not(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         scratch = tmp_path / "work.worktrees/one"
@@ -164,6 +174,7 @@ async def test_in_mode_allow_a_folder_outside_asks_and_the_worktrees_do_not(tmp_
         assert question["reason"] == "outside_workspaces"
 
 
+@pytest.mark.clause("E8.2")
 async def test_a_link_in_the_workspace_that_leads_out_of_it_asks(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         (tmp_path / "secret").mkdir()
@@ -172,6 +183,7 @@ async def test_a_link_in_the_workspace_that_leads_out_of_it_asks(tmp_path: Path)
         assert question["cwd"] == json.dumps(str(tmp_path / "secret"))
 
 
+@pytest.mark.clause("E8.7")
 async def test_what_was_decided_and_done_is_in_the_sealed_log(tmp_path: Path) -> None:
     async with running(tmp_path) as local:
         await local.run("echo", "hello")
@@ -183,6 +195,7 @@ async def test_what_was_decided_and_done_is_in_the_sealed_log(tmp_path: Path) ->
         assert await asyncio.to_thread(first_break, path) is None
 
 
+@pytest.mark.clause("E10.1")
 async def test_a_new_workspace_is_announced_by_the_running_daemon(
     local: Local, tmp_path: Path
 ) -> None:
@@ -197,6 +210,7 @@ async def test_a_new_workspace_is_announced_by_the_running_daemon(
     ]
 
 
+@pytest.mark.clause("E8.4")
 async def test_consent_is_given_on_the_command_line(local: Local) -> None:
     await asked(local, "true")
     code, out, _ = await execd(local, "consent", "ls", "--json")
@@ -217,12 +231,14 @@ async def test_status_tells_mode_workspaces_and_open_commands(local: Local) -> N
     assert found["workspaces"] == [{"path": str(local.root), "label": "work"}]
 
 
+@pytest.mark.clause("E8.4")
 async def test_the_socket_is_the_owners_alone(local: Local) -> None:
     path = local.daemon.house.paths.socket
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
+@pytest.mark.clause("E8.4")
 async def test_a_command_cannot_answer_for_its_owner(local: Local) -> None:
     await settings(local, 'mode = "allow"')
     home = str(local.daemon.house.paths.config)
@@ -245,6 +261,7 @@ def test_without_a_daemon_the_answer_says_so(tmp_path: Path) -> None:
         ask(paths_in(tmp_path), {"op": "status"})
 
 
+@pytest.mark.clause("E8.3", "E8.4")
 async def test_always_lets_this_very_argv_run_here_and_nothing_else(local: Local) -> None:
     question = await asked(local, "touch", "ran")
     assert question["always"]["argv"] == ["touch", "ran"]
@@ -262,6 +279,7 @@ async def test_always_lets_this_very_argv_run_here_and_nothing_else(local: Local
     await local.reached("jb_9", State.AWAITING_CONSENT)
 
 
+@pytest.mark.clause("E8.3")
 @pytest.mark.parametrize("argv", [["sh", "-c", "ls"], ["env", "ls"], ["python3", "-c", "1"]])
 async def test_for_a_wrapper_always_is_not_offered(local: Local, argv: list[str]) -> None:
     question = await asked(local, *argv)
@@ -271,6 +289,7 @@ async def test_for_a_wrapper_always_is_not_offered(local: Local, argv: list[str]
     assert (await local.reached("jb_1", State.AWAITING_CONSENT)).outcome is None
 
 
+@pytest.mark.clause("E4.2", "E8.3")
 async def test_what_a_rule_allowed_is_the_file_that_was_judged(
     local: Local, tmp_path: Path
 ) -> None:
@@ -293,6 +312,7 @@ async def test_what_a_rule_allowed_is_the_file_that_was_judged(
     await local.reached("jb_2", State.AWAITING_CONSENT)
 
 
+@pytest.mark.clause("E8.1")
 async def test_in_mode_ask_a_confined_command_in_a_workspace_runs_unasked(local: Local) -> None:
     if Confinement.WORKSPACE not in local.daemon.house.enforceable:
         skip_or_fail("landlock", "kernel: Landlock ABI 3 (Linux 6.2)")
@@ -300,6 +320,7 @@ async def test_in_mode_ask_a_confined_command_in_a_workspace_runs_unasked(local:
     assert (outcome.ending, outcome.number) == (Ending.EXITED, 0)
 
 
+@pytest.mark.clause("E8.1")
 async def test_in_mode_read_only_nothing_else_runs(tmp_path: Path) -> None:
     async with running(tmp_path, ('mode = "read_only"',)) as local:
         assert denied(await local.run("true")) == "mode_read_only"
@@ -309,6 +330,7 @@ async def test_in_mode_read_only_nothing_else_runs(tmp_path: Path) -> None:
         assert outcome.number == 0
 
 
+@pytest.mark.clause("E8.1")
 async def test_in_mode_full_a_folder_outside_does_not_ask(tmp_path: Path) -> None:
     async with running(tmp_path, ('mode = "full"',)) as local:
         assert (await local.run("true", cwd=str(tmp_path))).ending is Ending.EXITED

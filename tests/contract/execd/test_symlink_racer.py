@@ -38,6 +38,7 @@ def raced(tmp_path: Path) -> Iterator[Path]:
     racer.join()
 
 
+@pytest.mark.clause("E8.2")
 @pytest.mark.timeout(120)
 def test_where_it_was_judged_is_where_it_is(raced: Path, tmp_path: Path) -> None:
     workspace = Workspace(path=tmp_path / "work", label="w")

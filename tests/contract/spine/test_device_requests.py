@@ -163,6 +163,7 @@ async def test_an_approval_binds_exactly_what_was_shown(hub: StillHub, item: Wor
     assert "root" not in (await hub.row(DEVICE))["caps"]
 
 
+@pytest.mark.clause("E1.4")
 async def test_what_a_person_has_declined_is_not_asked_about_again(
     hub: StillHub, item: WorkItem
 ) -> None:
@@ -184,6 +185,7 @@ async def test_a_revoked_device_is_no_question_any_more(hub: StillHub, item: Wor
 
 
 # ------------------------------------------------------------------ the queue
+@pytest.mark.clause("E4.1")
 async def test_a_device_is_given_no_more_than_its_places_and_every_session_its_share(
     hub: StillHub, item: WorkItem
 ) -> None:

@@ -74,7 +74,7 @@ async def test_a_hint_sends_what_was_queued_on_a_live_link(rig: Rig, item: WorkI
         await rig.until(job, over)
 
 
-@pytest.mark.clause("B11.3")
+@pytest.mark.clause("B11.3", "E7.12")
 async def test_what_is_queued_while_the_device_is_away_goes_out_when_it_is_back(
     rig: Rig, item: WorkItem
 ) -> None:
@@ -108,6 +108,7 @@ async def test_what_is_stopped_while_the_device_is_away_has_never_run(
     assert rig.world.commands.starts == []
 
 
+@pytest.mark.clause("E4.1", "E7.2")
 async def test_a_frame_that_never_left_is_sent_after_the_next_sync(
     rig: Rig, item: WorkItem
 ) -> None:
@@ -121,7 +122,7 @@ async def test_a_frame_that_never_left_is_sent_after_the_next_sync(
     assert commands.starts == [job]
 
 
-@pytest.mark.clause("B10.2")
+@pytest.mark.clause("B10.2", "E5.4", "E7.3")
 async def test_output_goes_on_at_the_stored_offset_after_a_cut(rig: Rig, item: WorkItem) -> None:
     job = await rig.queue(item)
     commands = rig.world.commands
@@ -138,7 +139,7 @@ async def test_output_goes_on_at_the_stored_offset_after_a_cut(rig: Rig, item: W
     assert commands.starts == [job]
 
 
-@pytest.mark.clause("B8.6")
+@pytest.mark.clause("B8.6", "E4.4")
 async def test_a_command_that_the_device_has_forgotten_is_lost_and_not_repeated(
     rig: Rig, item: WorkItem
 ) -> None:
@@ -155,7 +156,7 @@ async def test_a_command_that_the_device_has_forgotten_is_lost_and_not_repeated(
     assert rig.hub.hinted == [item.session]
 
 
-@pytest.mark.clause("B10.2")
+@pytest.mark.clause("B10.2", "E6.1")
 async def test_a_stop_reaches_the_device_and_the_device_says_how_it_ended(
     rig: Rig, item: WorkItem
 ) -> None:
@@ -173,6 +174,7 @@ async def test_a_stop_reaches_the_device_and_the_device_says_how_it_ended(
     assert (row.state, row.code) == (JobState.FAILED, 143)
 
 
+@pytest.mark.clause("E4.1", "E4.6")
 async def test_input_arrives_whole(rig: Rig, item: WorkItem) -> None:
     given = bytes(range(256)) * 5000
     job = await rig.queue(item, stdin=given)
@@ -194,6 +196,7 @@ async def test_a_piece_of_output_rewrites_no_input(rig: Rig, item: WorkItem) -> 
 
 
 # ------------------------------------------------------------------ what a link may bring
+@pytest.mark.clause("E5.4")
 async def test_what_another_device_says_of_a_command_is_dropped(rig: Rig, item: WorkItem) -> None:
     job = await rig.queue(item)
     before = await rig.hub.row(JOB)
@@ -229,7 +232,7 @@ async def test_a_refused_command_is_lost_and_says_what_is_known(
     assert rig.hub.hinted == [item.session]
 
 
-@pytest.mark.clause("B10.2")
+@pytest.mark.clause("B10.2", "E6.1")
 async def test_a_stop_that_comes_first_keeps_a_command_from_leaving(
     rig: Rig, item: WorkItem
 ) -> None:
@@ -263,7 +266,7 @@ async def test_the_end_of_a_command_wakes_whoever_waits_for_it_in_this_process(
         assert await listening.wait(0)
 
 
-@pytest.mark.clause("B11.3")
+@pytest.mark.clause("B11.3", "E10.1")
 async def test_announced_workspaces_replace_the_old_and_wake_what_waited_for_one(
     rig: Rig, item: WorkItem
 ) -> None:
@@ -301,6 +304,7 @@ async def test_a_revoked_device_loses_its_jobs_and_their_workers_are_told(
     assert await rig.hub.do(lambda u: devices.revoke(u, BOX)) is None
 
 
+@pytest.mark.clause("E2.3")
 async def test_the_end_of_a_link_that_is_gone_is_let_go(rig: Rig, item: WorkItem) -> None:
     async with rig.linked():
         await rig.hub.until(lambda: linked(rig))

@@ -226,6 +226,7 @@ async def test_output_is_kept_once_whatever_comes_twice(hub: StillHub) -> None:
     assert len(await hub.rows(OUTPUT)) == 2
 
 
+@pytest.mark.clause("E5.4")
 async def test_output_behind_missing_bytes_is_refused_and_nothing_is_kept(hub: StillHub) -> None:
     out = Stream(await queued(hub), "stdout")
     await add(hub, out, 0, b"abc")
@@ -249,6 +250,7 @@ async def test_streams_do_not_mix(hub: StillHub) -> None:
     assert await hub.see(lambda c: output.shown(c, Stream(job, "stderr"))) == "problem"
 
 
+@pytest.mark.clause("E5.5")
 async def test_bytes_that_were_not_kept_are_counted_and_read_around(hub: StillHub) -> None:
     out = Stream(await queued(hub), "stdout")
     await add(hub, out, 0, b"head")

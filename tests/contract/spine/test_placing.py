@@ -53,6 +53,7 @@ async def test_an_item_is_the_members_who_asked_for_it_or_the_operators(
     assert await hub.see(lambda c: placing.principal(c, item)) == whose
 
 
+@pytest.mark.clause("E10.2")
 async def test_a_child_is_for_whom_its_parent_is(hub: StillHub) -> None:
     parent = await hub.opened(trigger(by=ANN))
     await hub.asleep(parent)
@@ -92,6 +93,7 @@ async def test_an_item_waits_for_the_share_and_goes_on_with_it(hub: StillHub) ->
     assert await hub.rows(REQUEST, state="asked") == []
 
 
+@pytest.mark.clause("E10.2")
 async def test_what_is_not_shared_any_more_runs_nothing_new(hub: StillHub) -> None:
     await pair(hub)
     item = await hub.opened(trigger(by=ANN))
@@ -130,6 +132,7 @@ async def placed(hub: StillHub) -> WorkItem:
     return item
 
 
+@pytest.mark.clause("E10.4")
 async def test_an_item_does_not_change_its_device_by_itself(hub: StillHub) -> None:
     item = await placed(hub)
     found = await where(hub, item)
@@ -141,6 +144,7 @@ async def test_an_item_does_not_change_its_device_by_itself(hub: StillHub) -> No
     assert absent.remedy == f"upright work move {item.id} --to {OTHER}"
 
 
+@pytest.mark.clause("E10.4")
 async def test_a_person_moves_an_item_to_another_device(hub: StillHub) -> None:
     item = await placed(hub)
     await hub.do(lambda u: placing.move(u, item, OTHER))

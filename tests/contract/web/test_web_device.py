@@ -48,6 +48,7 @@ async def test_whoever_is_not_execd_is_refused(
     assert not client.behind.asked
 
 
+@pytest.mark.clause("E2.1")
 async def test_a_frame_over_the_cap_ends_the_socket(client: Client) -> None:
     async with client.session.ws_connect(
         f"{client.url}/v1/device", protocols=(SUBPROTOCOL,)
@@ -58,6 +59,7 @@ async def test_a_frame_over_the_cap_ends_the_socket(client: Client) -> None:
         assert message.data == 1009
 
 
+@pytest.mark.clause("E2.1", "E2.4")
 async def test_one_socket_too_many_is_told_to_wait(behind: Behind) -> None:
     parts = replace(behind.parts(), limits=WebLimits(max_half_open_per_address=1))
     async with serving(parts) as (session, url):
@@ -123,6 +125,7 @@ def resident_bytes() -> int:
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
+@pytest.mark.clause("E2.4")
 async def test_the_hub_closes_with_its_own_code(behind: Behind) -> None:
     async def refuse(socket: DeviceSocket) -> None:
         await socket.close(4003, "not approved yet")

@@ -206,6 +206,7 @@ def golden() -> dict[str, dict[str, str]]:
     return held
 
 
+@pytest.mark.clause("E3.2")
 def test_every_message_and_every_vector_is_there(golden: dict[str, dict[str, str]]) -> None:
     assert set(MESSAGES) == {kind.TYPE for kind in get_args(Message)}
     assert {part: set(held) for part, held in golden.items()} == {
@@ -213,6 +214,7 @@ def test_every_message_and_every_vector_is_there(golden: dict[str, dict[str, str
     }
 
 
+@pytest.mark.clause("E3.2")
 @pytest.mark.parametrize("name", MESSAGES)
 def test_a_message_is_these_bytes(name: str, golden: dict[str, dict[str, str]]) -> None:
     text = golden["messages"][name]
@@ -220,6 +222,7 @@ def test_a_message_is_these_bytes(name: str, golden: dict[str, dict[str, str]]) 
     assert codec.message_of(codec.decode_text(text)) == MESSAGES[name]
 
 
+@pytest.mark.clause("E3.1")
 @pytest.mark.parametrize("name", FRAMES)
 def test_a_data_frame_is_these_bytes(name: str, golden: dict[str, dict[str, str]]) -> None:
     data = bytes.fromhex(golden["frames"][name])
@@ -227,5 +230,6 @@ def test_a_data_frame_is_these_bytes(name: str, golden: dict[str, dict[str, str]
     assert codec.decode_data(data) == FRAMES[name]
 
 
+@pytest.mark.clause("E2.2")
 def test_what_both_sides_derive_is_this(golden: dict[str, dict[str, str]]) -> None:
     assert derived() == golden["derived"]

@@ -32,6 +32,7 @@ async def behind(shaper: Shaper, world: World) -> AsyncIterator[Server]:
             yield server
 
 
+@pytest.mark.clause("E3.3", "E5.4")
 async def test_a_late_slow_and_lossy_link_costs_time_and_no_byte() -> None:
     world = World(hosts=set())
     world.dispatcher.orders = [order()]

@@ -21,6 +21,7 @@ from upright_wire.command import Stream
 from upright_wire.frames import SUBPROTOCOL, CloseCode, Facts
 
 
+@pytest.mark.clause("E2.1")
 async def test_a_command_runs_over_a_real_socket_without_any_credential_in_the_request() -> None:
     server = a_server()
     world = server.world
@@ -40,6 +41,7 @@ async def test_a_command_runs_over_a_real_socket_without_any_credential_in_the_r
     assert "Sec-WebSocket-Extensions" not in request.headers
 
 
+@pytest.mark.clause("E7.3")
 async def test_ten_megabytes_arrive_whole_though_the_network_is_cut_again_and_again() -> None:
     server = a_server()
     world = server.world
@@ -59,6 +61,7 @@ async def test_ten_megabytes_arrive_whole_though_the_network_is_cut_again_and_ag
     assert len(server.transports) >= 5
 
 
+@pytest.mark.clause("E2.5")
 async def test_a_hub_that_goes_and_comes_back_is_found_again() -> None:
     server = a_server()
     async with server.running():
@@ -72,6 +75,7 @@ async def test_a_hub_that_goes_and_comes_back_is_found_again() -> None:
     assert down.state is not LinkState.REVOKED
 
 
+@pytest.mark.clause("E2.5")
 async def test_a_port_that_nobody_listens_on_is_said_and_tried_again() -> None:
     server = a_server()
     async with server.running():
@@ -84,6 +88,7 @@ async def test_a_port_that_nobody_listens_on_is_said_and_tried_again() -> None:
             await daemon.until(is_online)
 
 
+@pytest.mark.clause("E1.5", "E2.4")
 async def test_a_revoked_device_stops_dialling() -> None:
     server = a_server()
     async with server.running():

@@ -164,12 +164,14 @@ def test_revoking_says_which_device(served: Served, upright: Terminal) -> None:
     assert upright("device", "revoke", "dv").out == "Revoked dv_box.\n"
 
 
+@pytest.mark.clause("E1.2")
 def test_a_device_is_approved_when_the_digits_agree(served: Served, upright: Terminal) -> None:
     typed = upright("device", "approve", "BCDF-GHJK", "--digits", "123456")
     assert typed.out == "Paired laptop as dv_new.\n"
     assert served.behind.asked[-1] == ("pair", "BCDF-GHJK", "hash")
 
 
+@pytest.mark.clause("E1.2")
 def test_a_device_whose_digits_differ_is_refused(served: Served, upright: Terminal) -> None:
     typed = upright("device", "approve", "BCDF-GHJK", "--digits", "123457")
     assert typed.code == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,10 +22,12 @@ def test_the_oldest_leaves_first() -> None:
     assert leave(queue(A, A, A), [], most=2) == ("0", "1")
 
 
+@pytest.mark.clause("E4.1")
 def test_a_session_that_asked_for_much_does_not_starve_another() -> None:
     assert leave(queue(A, A, A, A, B), [A], most=4) == ("4", "0", "1")
 
 
+@pytest.mark.clause("E4.1")
 def test_nothing_leaves_when_all_places_are_taken() -> None:
     assert leave(queue(B), [A, A], most=2) == ()
     assert leave(queue(B), [A, A, A], most=2) == ()
@@ -34,6 +37,7 @@ def test_an_empty_queue_sends_nothing() -> None:
     assert leave([], [A]) == ()
 
 
+@pytest.mark.clause("E4.1")
 @given(st.lists(SESSIONS, max_size=30), st.lists(SESSIONS, max_size=8), st.integers(1, 12))
 def test_places_are_filled_once_each_and_shared_evenly(
     waiting: list[SessionId], under_way: list[SessionId], most: int

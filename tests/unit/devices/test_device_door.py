@@ -82,6 +82,7 @@ async def test_a_hello_with_one_field_altered_makes_no_session(
     assert not world.dispatcher.inventories
 
 
+@pytest.mark.clause("E2.2")
 @pytest.mark.parametrize("field", CHALLENGE)
 async def test_a_challenge_with_one_field_altered_makes_no_session(field: str) -> None:
     world = World()
@@ -92,6 +93,7 @@ async def test_a_challenge_with_one_field_altered_makes_no_session(field: str) -
     assert not world.dispatcher.inventories
 
 
+@pytest.mark.clause("E2.2")
 @pytest.mark.parametrize("field", WELCOME)
 async def test_a_welcome_with_one_field_altered_is_not_believed(field: str) -> None:
     world = World()
@@ -101,6 +103,7 @@ async def test_a_welcome_with_one_field_altered_is_not_believed(field: str) -> N
     assert not world.dispatcher.inventories
 
 
+@pytest.mark.clause("E2.2", "E2.4")
 @pytest.mark.parametrize("flipped", [0, 20, -40, -1], ids=["start", "inside", "end", "mac"])
 async def test_a_tampered_command_is_closed_with_4004_and_runs_nothing(flipped: int) -> None:
     def tamper(frame: str | bytes) -> str | bytes:
@@ -118,6 +121,7 @@ async def test_a_tampered_command_is_closed_with_4004_and_runs_nothing(flipped: 
     assert not world.commands.starts
 
 
+@pytest.mark.clause("E2.2", "E2.4")
 async def test_a_tampered_piece_of_output_is_closed_with_4004_and_not_stored() -> None:
     def tamper(frame: str | bytes) -> str | bytes:
         if isinstance(frame, bytes):
@@ -134,6 +138,7 @@ async def test_a_tampered_piece_of_output_is_closed_with_4004_and_not_stored() -
     assert not any(world.dispatcher.output.values())
 
 
+@pytest.mark.clause("E2.2")
 @pytest.mark.parametrize("copies", [0, 2], ids=["swallowed", "doubled"])
 async def test_a_frame_that_is_swallowed_or_doubled_ends_the_link(copies: int) -> None:
     world = World()
@@ -173,6 +178,7 @@ async def test_a_hello_recorded_at_one_hub_is_worth_nothing_at_another() -> None
     assert not other_hub.roster.sightings
 
 
+@pytest.mark.clause("E2.2")
 async def test_a_hello_recorded_on_one_socket_is_worth_nothing_on_the_next() -> None:
     world = World()
     async with world.linked() as sockets:
@@ -186,6 +192,7 @@ async def test_a_hello_recorded_on_one_socket_is_worth_nothing_on_the_next() -> 
     assert device.closed_with == CloseCode.PROTOCOL
 
 
+@pytest.mark.clause("E2.2")
 async def test_a_device_with_another_key_does_not_get_in_under_a_known_name() -> None:
     world = World(key=DeviceKey(new_private_key()))
     known = World()
@@ -195,6 +202,7 @@ async def test_a_device_with_another_key_does_not_get_in_under_a_known_name() ->
     assert end.code == CloseCode.PROTOCOL
 
 
+@pytest.mark.clause("E1.2", "E2.2")
 async def test_a_device_does_not_answer_a_hub_that_is_not_the_pinned_one() -> None:
     world, stranger = World(), World(identity=HubIdentity("hb_1", new_private_key()))
     hub, device = socket_pair()
@@ -205,6 +213,7 @@ async def test_a_device_does_not_answer_a_hub_that_is_not_the_pinned_one() -> No
     assert not device.sent
 
 
+@pytest.mark.clause("E2.2")
 async def test_a_host_that_is_not_this_hubs_is_refused() -> None:
     world = World(hosts=frozenset({"real.example.org"}))
     async with world.linked() as sockets:
@@ -213,6 +222,7 @@ async def test_a_host_that_is_not_this_hubs_is_refused() -> None:
     assert not world.roster.sightings
 
 
+@pytest.mark.clause("E1.4")
 async def test_wider_capabilities_wait_for_approval_and_the_old_set_holds() -> None:
     world = World()
     device = world.roster.devices[DEVICE_ID]
@@ -227,6 +237,7 @@ async def test_wider_capabilities_wait_for_approval_and_the_old_set_holds() -> N
 
 
 # ------------------------------------------------------------------ bounds
+@pytest.mark.clause("E2.1")
 async def test_a_device_that_says_nothing_is_cut_after_10_seconds() -> None:
     world = World()
     hub, device = socket_pair()
@@ -252,6 +263,7 @@ async def test_a_first_frame_that_is_no_hello_is_refused(first: str | bytes) -> 
     assert device.closed_with == CloseCode.PROTOCOL
 
 
+@pytest.mark.clause("E2.1", "E2.4")
 async def test_an_address_that_fails_too_often_is_asked_for_patience() -> None:
     world = World()
     for _ in range(20):
@@ -300,6 +312,7 @@ async def test_a_flood_of_refused_calls_is_put_off_and_not_all_written_down(
     assert device.closed_with == CloseCode.PROTOCOL
 
 
+@pytest.mark.clause("E2.1")
 async def test_only_who_has_proved_who_it_is_counts_as_admitted() -> None:
     world = World()
     async with world.linked() as sockets:
@@ -310,6 +323,7 @@ async def test_only_who_has_proved_who_it_is_counts_as_admitted() -> None:
         assert not sockets.hub.is_admitted
 
 
+@pytest.mark.clause("E2.1")
 def test_a_request_with_an_origin_is_a_browsers() -> None:
     assert is_from_a_browser(["Host", "origin"])
     assert not is_from_a_browser(["Host", "Sec-WebSocket-Protocol"])

@@ -32,6 +32,7 @@ async def test_a_command_runs_and_its_output_and_end_are_stored_whole() -> None:
     assert world.commands.forgotten == ["jb_1"]
 
 
+@pytest.mark.clause("E4.3", "E7.4")
 async def test_a_state_is_told_once_and_again_when_the_command_is_sent_again() -> None:
     world = World()
     world.dispatcher.orders = [order()]
@@ -45,6 +46,7 @@ async def test_a_state_is_told_once_and_again_when_the_command_is_sent_again() -
     assert world.commands.starts == ["jb_1"]
 
 
+@pytest.mark.clause("E4.3")
 async def test_the_same_id_with_another_spec_is_refused_and_starts_nothing() -> None:
     world = World()
     world.dispatcher.orders = [order()]
@@ -57,6 +59,7 @@ async def test_the_same_id_with_another_spec_is_refused_and_starts_nothing() -> 
     assert world.commands.starts == ["jb_1"]
 
 
+@pytest.mark.clause("E4.6")
 async def test_input_arrives_whole_and_in_order_whatever_its_size() -> None:
     world = World()
     given = bytes(range(256)) * 12_000  # three times the credit
@@ -73,6 +76,7 @@ async def test_input_arrives_whole_and_in_order_whatever_its_size() -> None:
     assert world.commands.held["jb_2"].stdin == b""
 
 
+@pytest.mark.clause("E5.4", "E7.3")
 async def test_output_takes_up_at_the_hubs_offset_after_a_cut() -> None:
     world = World()
     world.dispatcher.orders = [order()]
@@ -92,6 +96,7 @@ async def test_output_takes_up_at_the_hubs_offset_after_a_cut() -> None:
     assert world.commands.starts == ["jb_1"]
 
 
+@pytest.mark.clause("E5.4")
 async def test_a_final_whose_acknowledgement_was_lost_is_forgotten_by_the_next_sync() -> None:
     world = World()
     world.dispatcher.orders = [order()]
@@ -106,6 +111,7 @@ async def test_a_final_whose_acknowledgement_was_lost_is_forgotten_by_the_next_s
     assert len(world.dispatcher.finals) == 1
 
 
+@pytest.mark.clause("E5.4", "E7.11")
 async def test_foreign_commands_are_left_alone() -> None:
     world = World()
     foreign = order("jb_foreign")
@@ -123,6 +129,7 @@ async def test_foreign_commands_are_left_alone() -> None:
     assert foreign.command_id not in world.dispatcher.finals
 
 
+@pytest.mark.clause("E5.4", "E6.1")
 async def test_cancels_go_out_with_the_sync_and_on_a_live_link() -> None:
     world = World()
     world.dispatcher.cancel = ["jb_unknown"]
@@ -135,6 +142,7 @@ async def test_cancels_go_out_with_the_sync_and_on_a_live_link() -> None:
     assert world.commands.cancelled == ["jb_unknown", "jb_2"]
 
 
+@pytest.mark.clause("E5.5")
 async def test_bytes_that_were_not_kept_are_told_as_a_gap() -> None:
     world = World()
     world.dispatcher.orders = [order()]
@@ -149,6 +157,7 @@ async def test_bytes_that_were_not_kept_are_told_as_a_gap() -> None:
     assert world.dispatcher.omitted == [("jb_1", Stream.STDOUT, 4, 1000)]
 
 
+@pytest.mark.clause("E3.3")
 async def test_no_more_than_the_credit_is_under_way() -> None:
     world = World()
     world.dispatcher.orders = [order()]
@@ -161,6 +170,7 @@ async def test_no_more_than_the_credit_is_under_way() -> None:
     assert len(data) == COMMAND_CREDIT_BYTES // 65_536
 
 
+@pytest.mark.clause("E4.4")
 async def test_a_spool_that_is_short_of_its_outcome_is_told_as_lost() -> None:
     world = World()
     world.dispatcher.orders = [order()]
@@ -175,6 +185,7 @@ async def test_a_spool_that_is_short_of_its_outcome_is_told_as_lost() -> None:
     assert outcome.stdout.bytes == 3
 
 
+@pytest.mark.clause("E10.1")
 async def test_workspaces_are_announced_after_the_sync_and_when_they_change() -> None:
     world = World()
     world.commands.roots = (Workspace(path="/srv/a"),)
@@ -186,6 +197,7 @@ async def test_workspaces_are_announced_after_the_sync_and_when_they_change() ->
         await world.dispatcher.until(lambda: world.dispatcher.workspaces == world.commands.roots)
 
 
+@pytest.mark.clause("E5.4")
 async def test_a_long_inventory_and_its_sync_come_in_parts() -> None:
     world = World()
     world.dispatcher.orders = [order(f"jb_{n}") for n in range(500)]
@@ -214,6 +226,7 @@ async def test_revoking_cuts_a_live_link_in_under_a_second() -> None:
     assert not world.links.online()
 
 
+@pytest.mark.clause("E1.5")
 async def test_revoking_cuts_a_link_that_does_not_even_read_in_under_a_second() -> None:
     world = World()
     async with world.linked() as sockets:
@@ -225,6 +238,7 @@ async def test_revoking_cuts_a_link_that_does_not_even_read_in_under_a_second() 
         assert world.clock.monotonic() - began < 1
 
 
+@pytest.mark.clause("E1.5", "E2.4")
 async def test_a_revoked_device_is_told_so_at_its_next_hello() -> None:
     world = World()
     world.roster.revoke(DEVICE_ID)
@@ -234,6 +248,7 @@ async def test_a_revoked_device_is_told_so_at_its_next_hello() -> None:
     assert not world.dispatcher.inventories
 
 
+@pytest.mark.clause("E2.4")
 async def test_an_unknown_device_is_told_that_it_is_not_approved() -> None:
     world = World()
     world.roster.devices.clear()
@@ -242,7 +257,7 @@ async def test_an_unknown_device_is_told_that_it_is_not_approved() -> None:
     assert end.code == CloseCode.NOT_APPROVED
 
 
-@pytest.mark.clause("E2.3")
+@pytest.mark.clause("E2.3", "E2.4")
 async def test_the_newer_of_two_links_wins() -> None:
     world = World()
     async with world.linked() as older:
@@ -268,6 +283,7 @@ async def test_links_that_flip_often_make_a_clone_suspected() -> None:
     assert not world.links.is_clone_suspected(DEVICE_ID)
 
 
+@pytest.mark.clause("E2.3")
 async def test_links_that_flip_seldom_are_no_clone() -> None:
     world = World()
     async with contextlib.AsyncExitStack() as stack:
@@ -283,6 +299,7 @@ def inventories_are(world: World, count: int) -> bool:
     return len(world.dispatcher.inventories) == count
 
 
+@pytest.mark.clause("E2.5")
 @pytest.mark.parametrize("side", ["hub", "device"])
 async def test_a_peer_that_falls_silent_is_dead_after_40_seconds(side: str) -> None:
     world = World()
@@ -299,6 +316,7 @@ async def test_a_peer_that_falls_silent_is_dead_after_40_seconds(side: str) -> N
         assert 24 < world.clock.monotonic() - began <= 41  # after the last ping or pong
 
 
+@pytest.mark.clause("E2.5")
 async def test_an_idle_link_lives_by_its_pings() -> None:
     world = World()
     async with world.linked() as sockets:
@@ -307,6 +325,7 @@ async def test_an_idle_link_lives_by_its_pings() -> None:
         assert world.links.online() == {DEVICE_ID}
 
 
+@pytest.mark.clause("E2.5")
 async def test_a_handler_that_is_slow_does_not_look_like_a_dead_device() -> None:
     world = World()
     world.dispatcher.orders = [order()]
@@ -334,6 +353,7 @@ async def test_what_comes_while_the_store_commits_is_stored_with_the_next_commit
     assert world.dispatcher.commits <= 6
 
 
+@pytest.mark.clause("E5.4")
 async def test_what_was_read_before_the_other_side_left_is_still_stored() -> None:
     world = World()
     world.dispatcher.orders = [order()]
@@ -351,6 +371,7 @@ async def test_what_was_read_before_the_other_side_left_is_still_stored() -> Non
     assert world.dispatcher.output["jb_1", Stream.STDERR] == b"error"
 
 
+@pytest.mark.clause("E5.4", "E7.2")
 async def test_nothing_is_sent_before_the_sync_and_the_caller_learns_it() -> None:
     world = World()
     async with world.linked():
@@ -361,6 +382,7 @@ async def test_nothing_is_sent_before_the_sync_and_the_caller_learns_it() -> Non
         link.send_exec(order())
 
 
+@pytest.mark.clause("E2.4")
 async def test_a_restart_of_the_hub_is_announced() -> None:
     world = World()
     async with world.linked() as sockets:

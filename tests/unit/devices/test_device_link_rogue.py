@@ -104,6 +104,7 @@ def ended(stdout: int) -> FinalReport:
     return FinalReport(command_id="jb_1", outcome=outcome)
 
 
+@pytest.mark.clause("E5.4")
 async def test_output_that_overlaps_is_stored_once_and_acknowledged() -> None:
     world = World()
     async with running(world) as device:
@@ -115,6 +116,7 @@ async def test_output_that_overlaps_is_stored_once_and_acknowledged() -> None:
     ]
 
 
+@pytest.mark.clause("E5.4")
 async def test_a_gap_that_overlaps_counts_only_what_is_missing() -> None:
     world = World()
     async with running(world) as device:
@@ -132,6 +134,7 @@ async def test_an_empty_end_is_acknowledged_and_stores_nothing() -> None:
     assert not world.dispatcher.output["jb_1", Stream.STDOUT]
 
 
+@pytest.mark.clause("E2.4", "E5.4")
 async def test_output_with_a_hole_before_it_is_a_protocol_error() -> None:
     world = World()
     async with running(world) as device:
@@ -148,6 +151,7 @@ async def test_an_end_that_is_ahead_of_its_output_is_never_stored() -> None:
     assert not world.dispatcher.finals
 
 
+@pytest.mark.clause("E5.4")
 async def test_reports_of_commands_that_are_not_on_this_link_are_dropped_and_counted() -> None:
     world = World()
     async with running(world) as device:
@@ -166,6 +170,7 @@ async def test_reports_of_commands_that_are_not_on_this_link_are_dropped_and_cou
     assert not any(world.dispatcher.output.values())
 
 
+@pytest.mark.clause("E3.2")
 async def test_a_type_that_the_hub_does_not_know_is_answered_and_the_link_goes_on() -> None:
     world = World()
     async with running(world) as device:
@@ -200,6 +205,7 @@ async def test_an_inventory_without_end_is_cut_off() -> None:
         assert await device.hear_nothing_more() == CloseCode.PROTOCOL
 
 
+@pytest.mark.clause("E2.5")
 async def test_a_device_that_pings_but_never_comes_to_the_point_is_cut_off() -> None:
     world = World()
     async with rogue(world) as device:
@@ -221,6 +227,7 @@ async def test_a_device_that_asks_and_never_reads_is_cut_off() -> None:
     assert DEVICE_ID not in world.links.online()
 
 
+@pytest.mark.clause("E2.5")
 async def test_a_device_that_does_not_read_is_given_up_after_40_seconds() -> None:
     world = World()
     async with running(world) as device:
@@ -235,6 +242,7 @@ async def test_a_device_that_does_not_read_is_given_up_after_40_seconds() -> Non
         assert world.clock.monotonic() - began <= 51
 
 
+@pytest.mark.clause("E4.6")
 async def test_more_input_is_acknowledged_than_was_sent_ends_the_link() -> None:
     world = World()
     world.dispatcher.stdin = {"jb_1": b"abc"}

@@ -71,6 +71,7 @@ def the_row(world: World) -> Pairing:
     return row
 
 
+@pytest.mark.clause("E1.1", "E1.2")
 async def test_a_device_is_paired_by_the_code_that_it_shows() -> None:
     world = World()
     world.roster.devices.clear()
@@ -111,6 +112,7 @@ async def test_pings_are_answered_while_a_person_thinks() -> None:
             assert session.receive(str(await socket.receive())) == Pong(number=5)
 
 
+@pytest.mark.clause("E1.2")
 async def test_a_no_is_told() -> None:
     world = World()
     async with socket_to(world) as (socket, session):
@@ -123,6 +125,7 @@ async def test_a_no_is_told() -> None:
     assert socket.closed_with == CloseCode.NORMAL
 
 
+@pytest.mark.clause("E1.3")
 async def test_a_request_expires_after_ten_minutes_and_can_not_be_approved_then() -> None:
     world = World()
     async with socket_to(world) as (socket, session):
@@ -171,6 +174,7 @@ async def test_a_decision_that_was_made_meanwhile_is_told_at_once() -> None:
     assert result.verdict is PairVerdict.APPROVED
 
 
+@pytest.mark.clause("E1.3")
 async def test_nobody_else_comes_back_to_a_request() -> None:
     world, thief = World(), World(key=DeviceKey(new_private_key()))
     asked, _ = await asked_of(world)
@@ -218,6 +222,7 @@ async def test_a_thousand_guesses_find_nothing_and_end_the_request() -> None:
     assert not [device for device in world.roster.devices if device != DEVICE_ID]
 
 
+@pytest.mark.clause("E1.3")
 async def test_a_code_pairs_once() -> None:
     world = World()
     _, shown = await asked_of(world)
@@ -239,6 +244,7 @@ async def test_an_approval_of_another_request_than_was_shown_fails() -> None:
     assert not [row for row in world.roster.devices if row != DEVICE_ID]
 
 
+@pytest.mark.clause("E1.3")
 async def test_an_address_that_asks_too_often_is_put_off() -> None:
     world = World()
     for _ in range(10):
@@ -251,6 +257,7 @@ async def test_an_address_that_asks_too_often_is_put_off() -> None:
         await ask(socket, session, parts(world))
 
 
+@pytest.mark.clause("E1.1")
 async def test_a_device_that_dialled_another_name_is_not_even_shown() -> None:
     world = World(hosts=frozenset({"real.example.org"}))
     async with socket_to(world) as (socket, session):
@@ -273,6 +280,7 @@ async def test_a_man_in_the_middle_of_a_pairing_is_seen_in_the_digits() -> None:
     assert on_the_laptop.digits != on_the_hub.digits
 
 
+@pytest.mark.clause("E1.1", "E1.2")
 async def test_a_middle_that_relays_and_swaps_the_hubs_key_is_noticed_at_once() -> None:
     world = World()
     mallory = HubIdentity(HUB_ID, new_private_key())

@@ -56,6 +56,7 @@ def alone(found: Reconciled) -> tuple[object, ...]:
     return plan.follow, plan.cancel, plan.forget, ends, tuple(one.id for one in found.settled)
 
 
+@pytest.mark.clause("E5.4", "E7.3")
 @pytest.mark.parametrize("state", LIVE)
 def test_what_both_know_is_followed_from_the_stored_offsets(state: JobState) -> None:
     found = reconcile([job(state, started="yes")], held(), ())
@@ -66,19 +67,21 @@ def test_what_both_know_is_followed_from_the_stored_offsets(state: JobState) -> 
     assert found.plan.forget == ()
 
 
+@pytest.mark.clause("E5.4")
 @pytest.mark.parametrize("state", LIVE)
 def test_only_a_stopping_one_is_cancelled_again(state: JobState) -> None:
     found = reconcile([job(state)], held(), ())
     assert found.plan.cancel == (("jb_1",) if state is JobState.STOPPING else ())
 
 
+@pytest.mark.clause("E7.2")
 def test_a_command_that_never_arrived_is_sent_again() -> None:
     found = reconcile([job(JobState.QUEUED)], {}, ())
     assert alone(found) == ((), (), (), (), ())
     assert found.carried == frozenset()
 
 
-@pytest.mark.clause("B8.6")
+@pytest.mark.clause("B8.6", "E4.4")
 @pytest.mark.parametrize("started", ["yes", "no", "unknown"])
 def test_a_running_one_that_is_gone_is_lost_and_may_have_run(started: str) -> None:
     found = reconcile([job(JobState.RUNNING, started=started)], {}, ())
@@ -90,6 +93,7 @@ def test_a_stopping_one_that_had_started_and_is_gone_is_lost() -> None:
     assert alone(found) == ((), (), (), (("jb_1", FORGOTTEN),), ())
 
 
+@pytest.mark.clause("E6.1", "E7.5")
 def test_a_stopping_one_that_never_arrived_never_ran_and_is_fenced() -> None:
     found = reconcile([job(JobState.STOPPING)], {}, ())
     assert alone(found) == ((), ("jb_1",), (), (("jb_1", NEVER_RAN),), ())
@@ -100,22 +104,26 @@ def test_a_stopping_one_that_never_left_needs_no_fence() -> None:
     assert alone(found) == ((), (), (), (("jb_1", NEVER_RAN),), ())
 
 
+@pytest.mark.clause("E5.4")
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_what_is_over_here_is_forgotten_there_or_settled(state: JobState) -> None:
     assert alone(reconcile([job(state)], held(), ())) == ((), (), ("jb_1",), (), ())
     assert alone(reconcile([job(state)], {}, ())) == ((), (), (), (), ("jb_1",))
 
 
+@pytest.mark.clause("E5.4")
 def test_what_was_settled_before_is_forgotten() -> None:
     assert alone(reconcile([], held("jb_9"), ["jb_9"])) == ((), (), ("jb_9",), (), ())
 
 
+@pytest.mark.clause("E7.11")
 def test_what_the_rows_do_not_know_is_foreign_and_left_alone() -> None:
     found = reconcile([job(JobState.RUNNING)], held() | held("jb_foreign"), ())
     assert [one.command_id for one in found.plan.follow] == ["jb_1"]
     assert (found.plan.cancel, found.plan.forget) == ((), ())
 
 
+@pytest.mark.clause("E4.6")
 @pytest.mark.parametrize(("has", "wanted"), [(0, [0]), (3, [3]), (5, [])])
 def test_input_is_sent_on_from_where_the_device_has_it(has: int, wanted: list[int]) -> None:
     found = reconcile([job(JobState.QUEUED, stdin=5)], held(stdin=has), ())

@@ -34,6 +34,7 @@ CALL = Call(
 RULE = ArgvRule(program="/usr/bin/git", argv=("git", "log", "-1"))
 
 
+@pytest.mark.clause("E8.3")
 @pytest.mark.parametrize(
     ("pattern", "matches"),
     [
@@ -52,6 +53,7 @@ def test_a_pattern_fits_word_by_word(pattern: tuple[str, ...], *, matches: bool)
     assert allows([replace(RULE, argv=pattern)], CALL) is matches
 
 
+@pytest.mark.clause("E8.3")
 @pytest.mark.parametrize(
     "other",
     [
@@ -71,6 +73,7 @@ def test_anything_else_is_not_let(other: Call) -> None:
     assert not allows([rule], other)
 
 
+@pytest.mark.clause("E8.3")
 @pytest.mark.parametrize("name", sorted(WRAPPERS))
 def test_a_wrapper_never_matches_even_if_a_rule_names_it(name: str) -> None:
     argv = (name, "-c", "evil")
@@ -78,6 +81,7 @@ def test_a_wrapper_never_matches_even_if_a_rule_names_it(name: str) -> None:
     assert not allows([ArgvRule(program=f"/usr/bin/{name}", argv=argv)], call)
 
 
+@pytest.mark.clause("E8.3")
 @pytest.mark.parametrize(
     "name",
     ["python3.11", "python3", "perl5.36.0", "ruby-3.2", "/lib64/ld-linux-x86-64.so.2", "lua5.4"],
@@ -91,6 +95,7 @@ def test_what_is_no_wrapper_is_none(name: str) -> None:
     assert not is_wrapper(name)
 
 
+@pytest.mark.clause("E8.3")
 def test_a_link_to_a_wrapper_is_one(tmp_path: Path) -> None:
     (tmp_path / "innocent").symlink_to("/usr/bin/env")
     folder = os.open(tmp_path, os.O_RDONLY)
@@ -123,6 +128,7 @@ def test_rules_come_back_and_stand_there_once(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.clause("E8.3")
 @pytest.mark.parametrize(
     "rule",
     [

@@ -28,6 +28,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.clause("E8.7")
 def test_the_chain_goes_on_over_restarts(path: Path) -> None:
     rows = [json.loads(line) for line in path.read_text(encoding="ascii").splitlines()]
     assert [row["command"] for row in rows] == ["jb_0", "jb_1", "jb_2"]
@@ -36,6 +37,7 @@ def test_the_chain_goes_on_over_restarts(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.clause("E8.7")
 @pytest.mark.parametrize(
     ("lines", "broken"),
     [
@@ -54,6 +56,7 @@ def test_what_was_done_to_a_line_is_found(path: Path, lines: object, broken: int
     assert first_break(path) == broken
 
 
+@pytest.mark.clause("E8.7")
 def test_a_torn_line_is_told_and_does_not_swallow_the_next(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     Audit(path, Clock()).write("command.final", command="jb_9")

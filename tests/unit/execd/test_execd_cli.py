@@ -26,6 +26,7 @@ def run(home: Path, *args: str, capsys: pytest.CaptureFixture[str]) -> tuple[int
     return code, said.out, said.err
 
 
+@pytest.mark.clause("E9.1")
 def test_help_imports_nothing_heavy() -> None:
     code = "import sys; from upright_execd.cli import run; run(['--help']); print(*sys.modules)"
     done = subprocess.run(
@@ -34,6 +35,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert not HEAVY & {name.partition(".")[0] for name in done.stdout.split()}
 
 
+@pytest.mark.clause("E9.1")
 @pytest.mark.parametrize("name", VERBS)
 def test_each_verb_has_help_that_begins_as_in_the_list(name: str) -> None:
     done = CliRunner().invoke(execd, [name, "--help"])
@@ -83,6 +85,7 @@ PINNED = Pinned(
 )
 
 
+@pytest.mark.clause("E7.9")
 def test_a_second_daemon_exits_75_and_names_the_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -94,6 +97,7 @@ def test_a_second_daemon_exits_75_and_names_the_first(
     assert (code, "Another execd (process" in err) == (75, True)
 
 
+@pytest.mark.clause("E8.6")
 def test_as_root_it_does_not_run_unless_its_owner_wrote_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +120,7 @@ def test_rules_are_added_listed_and_removed(
     assert run(tmp_path, "rules", "rm", "1", capsys=capsys)[0] == 3
 
 
+@pytest.mark.clause("E8.3")
 @pytest.mark.parametrize("argv", [["env", "ls"], ["sh", "-c", "ls"], ["/usr/bin/env", "**"]])
 def test_a_rule_for_a_wrapper_is_refused_with_a_reason(
     argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -125,6 +130,7 @@ def test_a_rule_for_a_wrapper_is_refused_with_a_reason(
     assert not (tmp_path / "rules.json").exists()
 
 
+@pytest.mark.clause("E8.7")
 def test_the_log_cannot_steer_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,6 +176,7 @@ def test_workspaces_are_added_listed_and_removed(
     assert run(home, "workspace", "rm", "repo", capsys=capsys)[0] == 3
 
 
+@pytest.mark.clause("E9.3")
 def test_doctor_gives_each_failure_evidence_and_a_fix(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

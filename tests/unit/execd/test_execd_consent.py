@@ -15,6 +15,7 @@ def question(command_id: str = "jb_1") -> Question:
     )
 
 
+@pytest.mark.clause("E8.4")
 @pytest.mark.parametrize(
     ("said", "rule"), [(Answer.ALLOW, Rule.OWNER_ALLOWED), (Answer.DENY, Rule.OWNER_DENIED)]
 )
@@ -25,6 +26,7 @@ async def test_the_answer_decides(said: Answer, rule: Rule) -> None:
     assert (found, answered, consent.questions()) == (rule, [question()], ())
 
 
+@pytest.mark.clause("E8.4")
 async def test_silence_is_no_yes() -> None:
     consent = Consent()
     assert await consent.ask(question(), 0, lambda: None) is Rule.OWNER_SILENT
@@ -39,6 +41,7 @@ async def test_who_gives_up_withdraws_the_question() -> None:
     assert consent.questions() == ()
 
 
+@pytest.mark.clause("E8.4")
 async def test_a_name_that_fits_two_or_none_or_another_digest_answers_nothing() -> None:
     consent = Consent()
 

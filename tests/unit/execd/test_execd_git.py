@@ -4,11 +4,14 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from upright_execd.git import parse, remotes
 
 PATH: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 
+@pytest.mark.clause("E10.1")
 def test_each_address_is_told_once_sorted_and_without_credentials() -> None:
     listing = (
         "origin\thttps://me:token@github.com/a/b.git (fetch)\n"
@@ -24,6 +27,7 @@ def test_each_address_is_told_once_sorted_and_without_credentials() -> None:
     )
 
 
+@pytest.mark.clause("E10.1")
 def test_the_remotes_of_a_repository_are_found(tmp_path: Path) -> None:
     for argv in (["init", "-q"], ["remote", "add", "origin", "https://example.org/x.git"]):
         subprocess.run(["git", "-C", str(tmp_path), *argv], check=True)

@@ -32,6 +32,7 @@ def test_what_an_earlier_daemon_left_is_in_nobodys_way(tmp_path: Path) -> None:
         assert client.family is socket.AF_UNIX
 
 
+@pytest.mark.clause("E8.4")
 def test_a_daemon_in_a_command_hears_its_owner_and_not_its_own_commands() -> None:
     outer, inner = b"UPRIGHT_COMMAND_ID=shim-of-1", b"UPRIGHT_COMMAND_ID=shim-of-2"
     mine = marks_above(os.getpid())

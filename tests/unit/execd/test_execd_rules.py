@@ -12,6 +12,7 @@ IN, OUT = Place.WORKSPACE, Place.ELSEWHERE
 FIRMNESS = [Verdict.DENY, Verdict.ASK, Verdict.RUN]
 
 
+@pytest.mark.clause("E8.1")
 @pytest.mark.parametrize(
     ("where", "profile", "said"),
     [
@@ -34,10 +35,12 @@ def test_mode_place_and_confinement_decide(
     assert (decision.verdict, decision.rule) == said
 
 
+@pytest.mark.clause("E8.1")
 def test_the_table_is_whole() -> None:
     assert set(TABLE) == {(m, p, h) for m in Mode for p in Place for h in Hold}
 
 
+@pytest.mark.clause("E8.1")
 @pytest.mark.parametrize("place", Place)
 @pytest.mark.parametrize("hold", Hold)
 def test_the_modes_are_a_ratchet(place: Place, hold: Hold) -> None:
@@ -45,6 +48,7 @@ def test_the_modes_are_a_ratchet(place: Place, hold: Hold) -> None:
     assert firm == sorted(firm)
 
 
+@pytest.mark.clause("E8.6")
 @pytest.mark.parametrize("mode", set(Mode) - {Mode.OFF})
 @pytest.mark.parametrize("profile", Confinement)
 def test_a_profile_that_cannot_be_enforced_is_denied_in_every_mode(
@@ -54,6 +58,7 @@ def test_a_profile_that_cannot_be_enforced_is_denied_in_every_mode(
     assert (decision.verdict, decision.rule) == (Verdict.DENY, Rule.CONFINEMENT_UNAVAILABLE)
 
 
+@pytest.mark.clause("E8.3")
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("place", Place)
 @pytest.mark.parametrize("profile", Confinement)

@@ -14,6 +14,7 @@ def write(path: Path, text: str, mode: int = 0o600) -> Path:
     return path
 
 
+@pytest.mark.clause("E1.4", "E8.1")
 def test_without_a_file_the_owner_is_asked_about_everything(tmp_path: Path) -> None:
     assert load(tmp_path / "execd.toml") == Settings(mode=Mode.ASK)
 
@@ -23,6 +24,7 @@ def test_a_file_sets_what_it_names_and_nothing_else(tmp_path: Path) -> None:
     assert load(path) == Settings(mode=Mode.ALLOW, environment=("EDITOR",))
 
 
+@pytest.mark.clause("E8.1")
 def test_a_file_that_others_can_read_is_refused_with_the_command_that_mends_it(
     tmp_path: Path,
 ) -> None:

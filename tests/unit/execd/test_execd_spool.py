@@ -52,11 +52,13 @@ def spool(tmp_path: Path) -> Spool:
     return spool
 
 
+@pytest.mark.clause("E5.1")
 def test_what_was_accepted_comes_back_as_it_was(spool: Spool) -> None:
     with spool.accepting(accepted()):
         assert [found.accepted for found in spool.load()] == [accepted()]
 
 
+@pytest.mark.clause("E5.3", "E7.2")
 def test_what_no_shim_ever_took_is_swept_away_unless_the_power_was_cut(spool: Spool) -> None:
     before_the_cut = replace(accepted(), command_id="jb_2", os_boot_id="an earlier one")
     for one in (accepted(), before_the_cut):
@@ -75,6 +77,7 @@ def test_what_a_shim_took_is_held_whatever_became_of_the_shim(spool: Spool, mark
     assert [found.accepted for found in spool.load()] == [accepted()]
 
 
+@pytest.mark.clause("E5.2")
 def test_while_somebody_holds_the_lock_there_is_a_shim(spool: Spool) -> None:
     folder = spool.folder("jb_1")
     assert not folder.has_shim()
@@ -94,6 +97,7 @@ def test_two_cannot_accept_the_same_command_at_a_time(spool: Spool) -> None:
         pass
 
 
+@pytest.mark.clause("E5.1")
 def test_everything_is_the_owners_alone(spool: Spool) -> None:
     folder = spool.folder("jb_1")
     with spool.accepting(accepted()):
@@ -113,6 +117,7 @@ def test_a_folder_that_cannot_be_read_is_left_alone(spool: Spool) -> None:
     assert spool.folder("jb_1").path.exists()
 
 
+@pytest.mark.clause("E4.3")
 def test_the_done_keep_their_receipt_until_it_is_old(spool: Spool) -> None:
     for name in ("jb_1", "jb_2"):
         spool.folder(name).write_receipt(receipt(name))
@@ -135,6 +140,7 @@ def test_retiring_twice_leaves_one_receipt(spool: Spool) -> None:
     assert list(spool.load()) == []
 
 
+@pytest.mark.clause("E4.3")
 def test_a_damaged_receipt_still_says_that_the_id_was_used(spool: Spool) -> None:
     spool.retire([receipt()])
     (spool.folder("jb_1").path.parents[1] / "done/jb_1/receipt").write_text("{", encoding="ascii")
@@ -143,6 +149,7 @@ def test_a_damaged_receipt_still_says_that_the_id_was_used(spool: Spool) -> None
     assert (found.digest, found.outcome.ending) == (RECEIPT_DAMAGED, Ending.LOST)
 
 
+@pytest.mark.clause("E5.5")
 def test_room_is_bounded_by_the_quota_and_by_the_disk(spool: Spool) -> None:
     spool.folder("jb_1").write_stdin(0, b"x" * 600)
     assert spool.has_room(400, quota_bytes=1000, min_free_percent=0)
@@ -170,6 +177,7 @@ def test_a_plain_id_is_its_own_name() -> None:
 
 
 # ------------------------------------------------------------------ marks and outcomes
+@pytest.mark.clause("E4.4")
 def test_a_final_record_becomes_the_outcome_it_means() -> None:
     pairs = [
         ("ending", "signaled"),
@@ -214,6 +222,7 @@ def test_a_final_record_that_means_nothing_is_none(
     assert spool.outcome(accepted(), marks) is None
 
 
+@pytest.mark.clause("E5.3", "E7.8")
 @pytest.mark.parametrize(
     ("names", "boot", "started"),
     [
@@ -255,6 +264,7 @@ def test_orphans_are_killed_only_if_they_are_the_very_same_process(tmp_path: Pat
     assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == 9
 
 
+@pytest.mark.clause("E7.7")
 def test_orphans_that_nobody_wrote_down_are_found_by_their_mark(tmp_path: Path) -> None:
     others = sleeper(UPRIGHT_COMMAND_FOLDER=f"{tmp_path}1")
     ours = sleeper(UPRIGHT_COMMAND_FOLDER=str(tmp_path))
@@ -273,6 +283,7 @@ def test_a_cancel_that_nobody_listens_to_leaves_its_mark(tmp_path: Path) -> None
     assert (tmp_path / CANCEL).exists()
 
 
+@pytest.mark.clause("E5.5")
 def test_what_is_gone_is_counted_from_where_one_reads() -> None:
     outcome = Outcome(ending=Ending.EXITED, started=Started.YES, number=0, stdout=Totals(bytes=10))
     assert [gone(outcome, Stream.STDOUT, at).omitted for at in (0, 4, 10, 12)] == [10, 6, 0, 0]

@@ -97,6 +97,7 @@ def test_worktrees_that_are_a_link_do_not_belong_to_it(root: Path, tmp_path: Pat
     assert where(root.with_name("repo.worktrees"), Workspace(path=root, label="w")) is None
 
 
+@pytest.mark.clause("E8.2")
 def test_a_link_that_leads_out_is_outside(root: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (root / "out").symlink_to(tmp_path / "secret")
@@ -111,6 +112,7 @@ def test_a_link_that_leads_in_is_inside(root: Path, tmp_path: Path) -> None:
     assert where(tmp_path / "in", Workspace(path=root, label="w")) == "w"
 
 
+@pytest.mark.clause("E8.2")
 def test_what_is_held_is_the_folder_that_was_judged_whatever_its_name_becomes(
     root: Path, tmp_path: Path
 ) -> None:
@@ -124,6 +126,7 @@ def test_what_is_held_is_the_folder_that_was_judged_whatever_its_name_becomes(
     assert not os.path.samestat(after, Path("/").stat())
 
 
+@pytest.mark.clause("E8.2")
 def test_a_workspace_that_became_a_link_holds_nothing(root: Path, tmp_path: Path) -> None:
     workspace = Workspace(path=root, label="w")
     root.rename(tmp_path / "moved")

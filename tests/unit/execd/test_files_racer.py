@@ -8,12 +8,15 @@ import shutil
 import threading
 from pathlib import Path
 
+import pytest
+
 from upright_execd.files import reading, writing
 from upright_execd.files.errors import FilesError
 
 TRIES = 2000
 
 
+@pytest.mark.clause("E8.2")
 def test_a_folder_that_is_swapped_for_a_link_leads_nowhere(tmp_path: Path) -> None:
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     for folder, text in ((inside, "ours"), (outside, "secret")):

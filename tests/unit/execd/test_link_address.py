@@ -27,6 +27,7 @@ def test_an_address_is_read(typed: str, url: str, host: str) -> None:
     assert (address.url, address.host) == (url, host)
 
 
+@pytest.mark.clause("E2.1")
 @pytest.mark.parametrize(
     "typed",
     [
@@ -48,6 +49,7 @@ def test_what_is_no_address_or_not_safe_is_refused(typed: str) -> None:
         read_address(typed)
 
 
+@pytest.mark.clause("E2.1")
 def test_plain_text_to_another_machine_is_refused_with_the_way_out() -> None:
     with pytest.raises(AddressError, match=r"Try https://hub\.example\.org"):
         read_address("http://hub.example.org")

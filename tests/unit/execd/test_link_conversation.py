@@ -130,6 +130,7 @@ def exec_of(command_id: str = "jb_1", channel: int = 1) -> Exec:
     )
 
 
+@pytest.mark.clause("E2.5")
 async def test_pings_are_sent_every_15_seconds_and_answered() -> None:
     async with conversing() as hub:
         await hub.sync()
@@ -140,6 +141,7 @@ async def test_pings_are_sent_every_15_seconds_and_answered() -> None:
         assert asyncio.get_running_loop().time() - began == pytest.approx(15, abs=0.1)
 
 
+@pytest.mark.clause("E2.5")
 async def test_a_link_through_a_sleep_of_the_machine_is_given_up_at_once() -> None:
     async with conversing() as hub:
         await hub.sync()
@@ -149,6 +151,7 @@ async def test_a_link_through_a_sleep_of_the_machine_is_given_up_at_once() -> No
     assert end.slept
 
 
+@pytest.mark.clause("E2.5")
 @pytest.mark.parametrize("said_at_s", [0, 30])
 async def test_a_half_open_link_is_noticed_40_seconds_after_the_last_sign_of_life(
     said_at_s: int,
@@ -163,6 +166,7 @@ async def test_a_half_open_link_is_noticed_40_seconds_after_the_last_sign_of_lif
     assert "silent for 40 s" in end.reason
 
 
+@pytest.mark.clause("E2.5")
 async def test_a_hub_that_does_not_read_is_given_up() -> None:
     async with conversing() as hub:
         await hub.sync()
@@ -175,6 +179,7 @@ async def test_a_hub_that_does_not_read_is_given_up() -> None:
     assert "does not read" in end.reason
 
 
+@pytest.mark.clause("E2.4")
 async def test_a_hub_that_hangs_up_is_told_with_its_code() -> None:
     async with conversing() as hub:
         await hub.sync()
@@ -194,6 +199,7 @@ async def test_a_link_that_never_was_synced_does_not_count_as_lived() -> None:
     assert end.lived_s == 0
 
 
+@pytest.mark.clause("E2.4")
 async def test_the_hubs_wish_for_patience_is_passed_on() -> None:
     async with conversing() as hub:
         await hub.sync()
@@ -222,6 +228,7 @@ async def test_a_channel_that_is_another_commands_ends_the_link() -> None:
     assert end.code == CloseCode.PROTOCOL
 
 
+@pytest.mark.clause("E3.2")
 async def test_a_type_that_the_device_does_not_know_is_answered_and_the_link_goes_on() -> None:
     async with conversing() as hub:
         await hub.sync()
@@ -236,6 +243,7 @@ async def test_a_type_that_the_device_does_not_know_is_answered_and_the_link_goe
         assert await hub.hear() == Pong(number=1)
 
 
+@pytest.mark.clause("E3.1")
 async def test_control_frames_overtake_output_and_commands_take_turns() -> None:
     limits = Limits(payload_bytes=1000)
     async with conversing(limits=limits) as hub:
@@ -260,6 +268,7 @@ async def test_control_frames_overtake_output_and_commands_take_turns() -> None:
     ]
 
 
+@pytest.mark.clause("E3.3")
 async def test_a_smaller_credit_is_kept_to() -> None:
     limits = Limits(command_credit_bytes=1500, payload_bytes=1000)
     async with conversing(limits=limits) as hub:
@@ -296,6 +305,7 @@ async def test_a_command_that_vanished_is_passed_over() -> None:
         assert await hub.hear() == Pong(number=1)
 
 
+@pytest.mark.clause("E4.4")
 async def test_the_last_output_leaves_before_the_end_and_the_end_leaves_once() -> None:
     async with conversing() as hub:
         await hub.sync()
@@ -328,6 +338,7 @@ async def test_workspaces_that_do_not_fit_into_a_frame_are_cut_and_the_link_hold
     assert announced.workspaces == commands.roots[: len(announced.workspaces)]
 
 
+@pytest.mark.clause("E5.4")
 async def test_what_the_hub_has_is_not_sent_again_and_the_end_is_told_as_it_was() -> None:
     commands = FakeCommands()
     async with conversing(commands) as hub:

@@ -77,6 +77,7 @@ def test_a_key_is_kept_found_and_wiped(stores: dict[str, KeyStore], kind: str) -
         open_key(store)
 
 
+@pytest.mark.clause("E1.1")
 @pytest.mark.parametrize("error", [NoKeyringError("no D-Bus"), KeyringLocked("locked")], ids=str)
 def test_a_keyring_that_fails_is_named_with_the_way_to_a_file(
     ring: MemoryRing, error: Exception
@@ -102,6 +103,7 @@ def test_a_key_that_somebody_else_deleted_first_is_wiped_all_the_same(ring: Memo
     store.wipe()
 
 
+@pytest.mark.clause("E1.1")
 def test_a_key_file_is_the_owners_alone_and_says_what_that_is_worth(tmp_path: Path) -> None:
     store = KeyFile(tmp_path / "device.key")
     store.save(new_private_key())
@@ -109,6 +111,7 @@ def test_a_key_file_is_the_owners_alone_and_says_what_that_is_worth(tmp_path: Pa
     assert "unencrypted" in store.warning
 
 
+@pytest.mark.clause("E1.1")
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
 def test_a_key_file_that_others_could_touch_is_refused(tmp_path: Path, mode: int) -> None:
     store = KeyFile(tmp_path / "device.key")
@@ -156,6 +159,7 @@ def test_both_sides_agree_and_a_degenerate_key_does_not() -> None:
 
 
 # ------------------------------------------------------------------ the pinned hub
+@pytest.mark.clause("E1.2")
 def test_the_pinned_hub_survives_its_file(tmp_path: Path) -> None:
     path = tmp_path / "paired.json"
     assert pinned.load(path) is None

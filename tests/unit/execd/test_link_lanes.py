@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from fixtures.wire_world import FakeCommands
 from upright_execd.lanes import AHEAD_BYTES, Item, Lane, Lanes
 from upright_execd.ports import Piece, Snapshot
@@ -44,6 +46,7 @@ async def sent(offset: int = 0) -> tuple[list[Item], int]:
     return items, commands.reads
 
 
+@pytest.mark.clause("E3.1")
 async def test_every_byte_is_sent_once_in_order_and_only_the_last_frame_is_the_end() -> None:
     items, _ = await sent(offset=1000)
     *frames, final = items

@@ -12,6 +12,7 @@ def redial(share: float = 1.0) -> Redial:
     return Redial(intervals=Intervals(), uniform=lambda low, high: low + share * (high - low))
 
 
+@pytest.mark.clause("E2.5")
 def test_the_waits_grow_to_a_minute_and_stay_there() -> None:
     tries = redial()
     waits = [tries.wait_s(LinkEnd(reason="refused")) for _ in range(30)]
@@ -19,6 +20,7 @@ def test_the_waits_grow_to_a_minute_and_stay_there() -> None:
     assert waits[-1] == 60
 
 
+@pytest.mark.clause("E2.5")
 def test_the_jitter_is_full() -> None:
     tries = redial(share=0)
     assert [tries.wait_s(LinkEnd(reason="x")) for _ in range(9)] == [0] * 9
@@ -32,6 +34,7 @@ def test_a_link_that_held_starts_the_count_anew_and_one_that_did_not_does_not() 
     assert tries.wait_s(LinkEnd(reason="x", lived_s=40)) == 5
 
 
+@pytest.mark.clause("E2.4")
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_a_device_that_is_not_approved_comes_twice_a_minute_at_most(share: float) -> None:
     end = LinkEnd(reason="x", code=CloseCode.NOT_APPROVED)
@@ -40,15 +43,18 @@ def test_a_device_that_is_not_approved_comes_twice_a_minute_at_most(share: float
     assert 30 <= wait_s <= 60
 
 
+@pytest.mark.clause("E1.5", "E2.4")
 def test_a_revoked_device_does_not_come_back() -> None:
     assert redial().wait_s(LinkEnd(reason="x", code=CloseCode.REVOKED)) is None
 
 
+@pytest.mark.clause("E2.4")
 def test_a_request_for_patience_is_granted() -> None:
     end = LinkEnd(reason="x", code=CloseCode.SLOW_DOWN, retry_after_s=100)
     assert redial(share=0).wait_s(end) == 100
     assert redial(share=0).wait_s(LinkEnd(reason="x", code=CloseCode.SLOW_DOWN)) == 60
 
 
+@pytest.mark.clause("E2.5")
 def test_after_sleep_the_next_try_is_at_once() -> None:
     assert redial().wait_s(LinkEnd(reason="x", slept=True)) == 0

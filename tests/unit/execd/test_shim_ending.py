@@ -47,6 +47,7 @@ def test_an_end_with_closed_pipes_is_over_at_once() -> None:
     assert end.outcome(-9) == ("signaled", 9)
 
 
+@pytest.mark.clause("E6.2")
 def test_an_open_pipe_is_drained_for_a_while_and_no_longer() -> None:
     end = ending()
     look(end, 1, ended=True)
@@ -57,6 +58,7 @@ def test_an_open_pipe_is_drained_for_a_while_and_no_longer() -> None:
     assert end.phase == OVER
 
 
+@pytest.mark.clause("E6.1")
 def test_a_cancel_signals_once_and_the_first_cause_counts() -> None:
     end = ending()
     assert [end.ask("cancelled", 5), end.ask("cancelled", 6), look(end, 6)] == [
@@ -67,6 +69,7 @@ def test_a_cancel_signals_once_and_the_first_cause_counts() -> None:
     assert (end.phase, end.cause, end.wait_s(5, has_ended=False)) == (ASKED, "cancelled", 10)
 
 
+@pytest.mark.clause("E6.1")
 def test_who_ends_within_the_grace_was_cancelled() -> None:
     end = ending()
     end.ask("cancelled", 5)
@@ -83,6 +86,7 @@ def test_stragglers_have_the_rest_of_the_grace() -> None:
     assert end.outcome(0) == ("cancelled", None)
 
 
+@pytest.mark.clause("E6.1", "E6.3")
 def test_after_the_grace_it_is_killed_again_and_again_until_none_is_left() -> None:
     end = ending()
     end.ask("cancelled", 5)
@@ -92,6 +96,7 @@ def test_after_the_grace_it_is_killed_again_and_again_until_none_is_left() -> No
     assert (end.phase, end.outcome(-9)) == (OVER, ("killed", None))
 
 
+@pytest.mark.clause("E6.3")
 def test_what_cannot_be_killed_does_not_hold_the_end_for_ever() -> None:
     end = ending()
     end.ask("cancelled", 5)
@@ -109,6 +114,7 @@ def test_a_time_out_stays_one_even_if_it_took_a_kill() -> None:
     assert end.outcome(-9) == ("timed_out", None)
 
 
+@pytest.mark.clause("E6.1")
 @pytest.mark.parametrize("phase", [DRAINING, OVER])
 def test_a_cancel_after_the_end_changes_nothing(phase: str) -> None:
     end = ending()

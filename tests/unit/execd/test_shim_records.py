@@ -13,6 +13,7 @@ def test_pairs_come_back_in_order_and_with_repeats() -> None:
     assert parse(render(PAIRS)) == PAIRS
 
 
+@pytest.mark.clause("E5.1")
 def test_every_torn_beginning_is_recognised() -> None:
     whole = render(PAIRS)
     assert [parse(whole[:cut]) for cut in range(len(whole))] == [None] * len(whole)
@@ -23,6 +24,7 @@ def test_what_is_no_record_is_none(content: bytes) -> None:
     assert parse(content) is None
 
 
+@pytest.mark.clause("E5.2")
 def test_only_the_first_claims_and_nothing_is_left_lying_about(tmp_path: Path) -> None:
     assert claim(str(tmp_path), "started")
     assert not claim(str(tmp_path), "started")

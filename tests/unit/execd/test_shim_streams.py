@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ def assert_fits(data: bytes, parts: list[bytes | int]) -> None:
     assert offset == len(data)
 
 
+@pytest.mark.clause("E5.5")
 @given(pieces=PIECES, quota=st.integers(0, 400), step=st.integers(1, 50))
 def test_beginning_gap_and_end_are_exact_for_every_order_of_pieces(
     pieces: list[tuple[int, int]], quota: int, step: int
@@ -100,6 +102,7 @@ def test_a_disk_that_refuses_the_head_leaves_it_to_the_ring(tmp_path: Path) -> N
     assert [(gap.offset, gap.count) for gap in totals.omitted] == [(0, 200)]
 
 
+@pytest.mark.clause("E5.5")
 def test_a_disk_that_refuses_all_is_counted_exactly(tmp_path: Path) -> None:
     for name in ("out", "out.tail", "index"):
         (tmp_path / name).symlink_to("/dev/full")

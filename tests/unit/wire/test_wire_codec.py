@@ -22,6 +22,7 @@ def test_a_message_survives_its_text() -> None:
     assert codec.message_of(envelope) == Ping(number=3)
 
 
+@pytest.mark.clause("E3.2")
 @pytest.mark.parametrize(
     "text",
     [
@@ -50,11 +51,13 @@ def test_text_that_is_no_control_message_is_refused(text: str) -> None:
         codec.decode_text(text)
 
 
+@pytest.mark.clause("E3.2")
 def test_a_message_with_a_wrong_field_is_refused() -> None:
     with pytest.raises(FrameError):
         codec.message_of(codec.decode_text('{"type":"ping","seq":1,"number":"one"}'))
 
 
+@pytest.mark.clause("E3.2")
 def test_an_unknown_type_is_unsupported_unless_it_is_marked_optional() -> None:
     unknown = {"type": "dance", "seq": 1}
     with pytest.raises(UnsupportedError):
@@ -62,17 +65,20 @@ def test_an_unknown_type_is_unsupported_unless_it_is_marked_optional() -> None:
     assert codec.message_of(codec.decode_text(json.dumps({**unknown, "optional": True}))) is None
 
 
+@pytest.mark.clause("E3.1", "E3.2")
 def test_a_message_that_is_too_large_is_not_sent() -> None:
     with pytest.raises(FrameError):
         codec.encode_text(Problem(code="x" * MAX_TEXT_BYTES), 0)
 
 
+@pytest.mark.clause("E3.2")
 def test_eight_levels_are_deep_enough_and_nine_are_too_many() -> None:
     codec.decode_text('{"type":"x","seq":1,"x":' + "[" * 7 + "]" * 7 + "}")
     with pytest.raises(FrameError):
         codec.decode_text('{"type":"x","seq":1,"x":' + "[" * 8 + "]" * 8 + "}")
 
 
+@pytest.mark.clause("E3.1")
 @given(
     kind=st.sampled_from(Kind),
     channel=st.integers(1, 2**16 - 1),
@@ -91,6 +97,7 @@ def test_a_data_frame_survives_its_bytes(
     assert codec.after(frame) == offset + len(payload)
 
 
+@pytest.mark.clause("E3.2")
 @given(st.binary(max_size=100))
 def test_no_bytes_do_more_than_be_refused(data: bytes) -> None:
     try:
@@ -104,6 +111,7 @@ def header(kind: int = 1, flags: int = 0, channel: int = 1, length: int = 1) -> 
     return struct.pack(">BBHIQ", kind, flags, channel, length, 0)
 
 
+@pytest.mark.clause("E3.1")
 @pytest.mark.parametrize(
     "data",
     [
@@ -140,6 +148,7 @@ def test_a_data_frame_that_breaks_a_rule_is_refused(data: bytes) -> None:
         codec.decode_data(data)
 
 
+@pytest.mark.clause("E3.1", "E3.2")
 @pytest.mark.parametrize("kind", [0, 4, 5, 255])
 def test_reserved_and_unknown_kinds_are_unsupported(kind: int) -> None:
     with pytest.raises(UnsupportedError):
@@ -158,6 +167,7 @@ def test_an_end_may_be_empty() -> None:
     assert codec.decode_data(codec.encode_data(frame)) == frame
 
 
+@pytest.mark.clause("E3.1")
 def test_a_gap_reaches_as_far_as_it_counts() -> None:
     frame = codec.decode_data(codec.encode_data(codec.gap(Kind.STDERR, 2, 10, 2**40)))
     assert codec.after(frame) == 10 + 2**40

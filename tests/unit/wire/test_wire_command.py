@@ -62,6 +62,7 @@ LEGAL = {
 }
 
 
+@pytest.mark.clause("E4.4")
 @pytest.mark.parametrize("number", range(len(EVENTS)))
 @pytest.mark.parametrize("state", State)
 def test_every_pair_of_state_and_event_moves_or_is_refused(state: State, number: int) -> None:
@@ -83,6 +84,7 @@ RUN = {Ending.EXITED, Ending.SIGNALED, Ending.TIMED_OUT, Ending.KILLED}
 UNRUN = {Ending.DENIED, Ending.EXPIRED, Ending.SPAWN_FAILED}
 
 
+@pytest.mark.clause("E4.4")
 @pytest.mark.parametrize("ending", Ending)
 @pytest.mark.parametrize("state", State)
 def test_what_ran_ends_as_run_and_what_did_not_does_not(state: State, ending: Ending) -> None:
@@ -99,6 +101,7 @@ def test_what_ran_ends_as_run_and_what_did_not_does_not(state: State, ending: En
         assert possible == STARTED_OF[ending] - {Started.YES}
 
 
+@pytest.mark.clause("E4.4")
 @pytest.mark.parametrize("started", Started)
 @pytest.mark.parametrize("ending", Ending)
 def test_an_outcome_that_contradicts_itself_can_not_be_made(
@@ -111,6 +114,7 @@ def test_an_outcome_that_contradicts_itself_can_not_be_made(
             outcome(ending, started)
 
 
+@pytest.mark.clause("E4.4")
 @pytest.mark.parametrize("ending", Ending)
 def test_an_outcome_carries_the_number_and_the_reason_that_its_ending_needs(
     ending: Ending,
@@ -144,20 +148,24 @@ def test_an_unknown_command_is_taken_up() -> None:
     assert admit(offer(), known_digest=None, newest_epoch=5) == Start()
 
 
+@pytest.mark.clause("E4.3")
 def test_the_same_command_again_is_replayed_whatever_the_epoch() -> None:
     assert admit(offer(epoch=1), known_digest="a", newest_epoch=5) == Replay()
 
 
+@pytest.mark.clause("E4.3")
 def test_the_same_id_with_another_digest_is_a_conflict() -> None:
     refused = admit(offer(), known_digest="b", newest_epoch=0)
     assert refused == Refuse(refusal=Refusal.CONFLICT)
 
 
+@pytest.mark.clause("E4.1")
 def test_an_older_epoch_is_refused() -> None:
     refused = admit(offer(epoch=4), known_digest=None, newest_epoch=5)
     assert refused == Refuse(refusal=Refusal.STALE_EPOCH)
 
 
+@pytest.mark.clause("E4.1")
 def test_a_spec_that_is_not_what_its_digest_says_is_refused_first() -> None:
     refused = admit(offer(actual="b"), known_digest="a", newest_epoch=9)
     assert refused == Refuse(refusal=Refusal.BAD_DIGEST)

@@ -17,6 +17,7 @@ def credit() -> Credit:
     return made
 
 
+@pytest.mark.clause("E3.3")
 def test_a_command_has_room_for_its_credit_over_both_streams() -> None:
     book = credit()
     book.sent("a", Stream.STDOUT, 104)
@@ -25,6 +26,7 @@ def test_a_command_has_room_for_its_credit_over_both_streams() -> None:
     assert book.offset("a", Stream.STDOUT) == 104
 
 
+@pytest.mark.clause("E3.3")
 def test_the_link_has_a_credit_of_its_own() -> None:
     book = credit()
     book.sent("a", Stream.STDOUT, 110)
@@ -33,6 +35,7 @@ def test_the_link_has_a_credit_of_its_own() -> None:
     assert book.room("b") == 0
 
 
+@pytest.mark.clause("E3.3")
 def test_an_acknowledgement_gives_room_and_an_old_one_gives_none() -> None:
     book = credit()
     book.sent("a", Stream.STDOUT, 110)

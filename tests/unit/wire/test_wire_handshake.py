@@ -66,17 +66,20 @@ def altered_greetings() -> list[tuple[str, Greeting]]:
     return found
 
 
+@pytest.mark.clause("E2.2")
 def test_a_true_hello_and_a_true_welcome_are_believed() -> None:
     check_hello(greeting(), verify)
     check_welcome(greeting(), welcome(), verify)
 
 
+@pytest.mark.clause("E2.2")
 @pytest.mark.parametrize(("where", "other"), altered_greetings(), ids=lambda x: str(x)[:30])
 def test_the_devices_signature_covers_everything(where: str, other: Greeting) -> None:
     with pytest.raises(AuthError):
         check_hello(other, verify)
 
 
+@pytest.mark.clause("E2.2")
 @pytest.mark.parametrize(("where", "other"), altered_greetings(), ids=lambda x: str(x)[:30])
 def test_the_hubs_signature_and_the_keys_cover_the_transcript(where: str, other: Greeting) -> None:
     if where == "hello.sig":
@@ -87,6 +90,7 @@ def test_the_hubs_signature_and_the_keys_cover_the_transcript(where: str, other:
     assert link_keys(other, b"s" * 32) != link_keys(greeting(), b"s" * 32)
 
 
+@pytest.mark.clause("E2.2")
 @pytest.mark.parametrize("field", [field.name for field in fields(Welcome)])
 def test_the_hubs_signature_covers_the_welcome(field: str) -> None:
     other = with_field(welcome(), field, changed(getattr(welcome(), field)))
@@ -114,6 +118,7 @@ def test_a_welcome_to_another_protocol_is_refused_though_it_is_signed() -> None:
         check_welcome(greeting(), other, verify)
 
 
+@pytest.mark.clause("E2.2")
 @pytest.mark.parametrize(
     "change",
     [
@@ -163,6 +168,7 @@ def test_packing_tells_apart_what_joining_would_not() -> None:
     assert pack("a", "") != pack("a")
 
 
+@pytest.mark.clause("E2.2")
 def test_a_mac_depends_on_key_number_kind_and_bytes() -> None:
     base = mac(b"k", 1, b"T", b"x")
     others = [mac(b"l", 1, b"T", b"x"), mac(b"k", 2, b"T", b"x"), mac(b"k", 1, b"B", b"x")]
@@ -171,6 +177,7 @@ def test_a_mac_depends_on_key_number_kind_and_bytes() -> None:
     assert base == expected[:16]
 
 
+@pytest.mark.clause("E2.2")
 def test_a_wrong_mac_is_refused() -> None:
     check_mac(b"a" * 16, b"a" * 16)
     for wrong in (b"a" * 15 + b"b", b"", b"a" * 15):

@@ -63,6 +63,7 @@ def test_an_honest_conversation_is_believed_and_both_sides_see_the_same() -> Non
     assert pairing.digits(made).isdecimal()
 
 
+@pytest.mark.clause("E1.1", "E1.3")
 @pytest.mark.parametrize(("where", "other"), altered(), ids=lambda x: str(x)[:30])
 def test_everything_that_was_said_is_bound(where: str, other: pairing.Opened) -> None:
     with pytest.raises(AuthError):
@@ -72,6 +73,7 @@ def test_everything_that_was_said_is_bound(where: str, other: pairing.Opened) ->
         assert pairing.transcript(other) != pairing.transcript(opened())
 
 
+@pytest.mark.clause("E1.1")
 def test_a_reveal_of_something_else_than_was_committed_to_is_refused() -> None:
     made = opened()
     other = replace(made.reveal, nonce=b"1" * 32)
@@ -102,6 +104,7 @@ def test_a_hub_that_offers_another_key_than_it_named_is_refused() -> None:
             pairing.check_offer(made.challenge, offer)
 
 
+@pytest.mark.clause("E1.1")
 def test_a_man_in_the_middle_makes_the_digits_differ() -> None:
     mallory = b"M" * 32
     seen_by_device = opened(hub=mallory)
@@ -115,6 +118,7 @@ def test_the_digits_of_different_conversations_are_spread() -> None:
 
 
 # ------------------------------------------------------------------ codes
+@pytest.mark.clause("E1.1")
 def test_codes_use_every_letter_and_no_vowel() -> None:
     numbers = itertools.cycle(range(20))
     letters = Counter(
@@ -136,6 +140,7 @@ def test_what_is_no_code_is_not_read(typed: str) -> None:
     assert pairing.read_code(typed) is None
 
 
+@pytest.mark.clause("E1.3")
 def test_codes_are_compared() -> None:
     assert pairing.is_same_code("BCDFGHJK", "BCDFGHJK")
     assert not pairing.is_same_code("BCDFGHJK", "BCDFGHJL")
@@ -147,6 +152,7 @@ RESULT = PairResult(request="rq", verdict=PairVerdict.APPROVED, device_id="dv", 
 RESUME = PairResume(request="rq", device_key=DEVICE)
 
 
+@pytest.mark.clause("E1.2")
 def test_the_hubs_words_are_bound_to_the_request_and_to_each_field() -> None:
     bytes_of = {
         pairing.pending_bytes(PENDING, "h"),

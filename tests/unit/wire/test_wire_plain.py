@@ -53,6 +53,7 @@ def test_none_is_left_out_and_defaults_fill_what_is_missing() -> None:
     assert from_plain(Outer, {"maybe": None, "text": None}) == Outer()
 
 
+@pytest.mark.clause("E3.2")
 def test_unknown_fields_are_ignored() -> None:
     assert from_plain(Outer, {"tomorrow": [{}], "inner": {"n": 2, "new": 1}}).inner.n == 2
 

@@ -118,6 +118,7 @@ def synced() -> tuple[Session, Session]:
     return hub, device
 
 
+@pytest.mark.clause("E3.1")
 def test_sealed_frames_of_both_kinds_arrive_in_both_directions() -> None:
     hub, device = synced()
     out = Data(kind=Kind.STDOUT, channel=1, offset=0, payload=b"x")
@@ -128,6 +129,7 @@ def test_sealed_frames_of_both_kinds_arrive_in_both_directions() -> None:
     assert hub.phase is device.phase is Phase.SYNCED
 
 
+@pytest.mark.clause("E2.2")
 def test_a_frame_that_is_lost_is_noticed_by_the_next() -> None:
     hub, device = synced()
     hub.send(Ping(number=1))
@@ -135,6 +137,7 @@ def test_a_frame_that_is_lost_is_noticed_by_the_next() -> None:
         device.receive(hub.send(Ping(number=2)))
 
 
+@pytest.mark.clause("E2.2")
 def test_a_frame_that_comes_twice_is_refused() -> None:
     hub, device = synced()
     frame = hub.send(CancelCommand(command_id="a"))
@@ -171,6 +174,7 @@ def test_unsealed_data_is_refused_after_the_welcome(data: bytes) -> None:
         device.receive_data(data)
 
 
+@pytest.mark.clause("E3.1")
 def test_a_sealed_text_with_another_number_inside_is_refused() -> None:
     _, device = welcomed()
     text = codec.encode_text(Ping(number=1), 7)
@@ -230,6 +234,7 @@ def test_output_comes_from_the_device_and_input_from_the_hub() -> None:
         device.receive_data(body + mac(KEYS.hub, 3, b"B", body))
 
 
+@pytest.mark.clause("E3.2")
 def test_an_unknown_type_is_told_and_the_link_goes_on() -> None:
     hub, device = synced()
     text = json.dumps({"type": "dance", "seq": 3})
@@ -240,12 +245,14 @@ def test_an_unknown_type_is_told_and_the_link_goes_on() -> None:
     assert device.receive(hub.send(Ping(number=1))) == Ping(number=1)
 
 
+@pytest.mark.clause("E3.2")
 def test_an_unknown_type_that_is_optional_is_passed_over() -> None:
     _, device = synced()
     text = json.dumps({"type": "dance", "seq": 3, "optional": True})
     assert device.receive(f"{text}\n{mac(KEYS.hub, 3, b'T', text.encode()).hex()}") is None
 
 
+@pytest.mark.clause("E2.1", "E3.1")
 def test_a_frame_before_the_welcome_may_have_16_kib_and_later_64() -> None:
     device = Session(Side.DEVICE)
     with pytest.raises(FrameError):

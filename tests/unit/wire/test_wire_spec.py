@@ -70,6 +70,7 @@ def test_an_absolute_folder_of_any_system_is_taken(cwd: str) -> None:
     assert spec(cwd=cwd).cwd == cwd
 
 
+@pytest.mark.clause("E4.1")
 def test_the_canonical_bytes_are_sorted_ascii_without_spaces() -> None:
     assert canonical(spec(argv=("é",), env=(("A", "b"),))) == (
         b'{"argv":["\\u00e9"],"cancel":{"grace_ms":10000,"signal":"TERM"},'
@@ -93,6 +94,7 @@ def test_a_spec_survives_its_bytes_and_keeps_its_digest(
     assert is_digest(digest(made))
 
 
+@pytest.mark.clause("E4.1")
 def test_every_field_changes_the_digest() -> None:
     plain = spec()
     others = [
