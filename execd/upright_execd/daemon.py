@@ -13,7 +13,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from upright_execd import settings
 from upright_execd.audit import Audit
 from upright_execd.clock import Clock, os_boot_id
 from upright_execd.commands import LocalCommands
@@ -58,12 +57,11 @@ async def serve(
     clock: Clock,
     make_link: MakeLink,
     *,
-    environment: Mapping[str, str] | None = None,
+    environment: Mapping[str, str],
 ) -> None:
     """Run the daemon until SIGTERM or SIGINT; commands go on in their shims.
 
-    The caller holds the state folder (:func:`alone`). *environment* is what commands start from,
-    by default the daemon's own.
+    The caller holds the state folder (:func:`alone`). *environment* is what commands start from.
 
     Raises:
         RevokedError: the hub wants no more of this machine.
@@ -90,11 +88,12 @@ async def serve(
 
 
 class Daemon:
-    """One run of the daemon on one state folder, which it has to itself; making it blocks."""
+    """One run of the daemon on one state folder, which it has to itself; making it blocks.
 
-    def __init__(
-        self, paths: Paths, clock: Clock, environment: Mapping[str, str] | None = None
-    ) -> None:
+    *environment* is what commands start from.
+    """
+
+    def __init__(self, paths: Paths, clock: Clock, environment: Mapping[str, str]) -> None:
         self._paths, self._clock = paths, clock
         audit = Audit(paths.audit, clock)
         self._files = OwnerFiles(paths, audit, self._rules_changed)
@@ -109,7 +108,7 @@ class Daemon:
             clock=clock,
             os_boot_id=os_boot_id(),
             enforceable=enforceable(),
-            login_environment=environment or settings.login_environment(),
+            login_environment=environment,
             rules=lambda: self._files.rules,
         )
 

@@ -234,6 +234,7 @@ def test_a_patch_goes_nowhere_else(clone: Clone, path: str) -> None:
 
 
 # ------------------------------------------------------------------ nowhere else
+@pytest.mark.clause("E8.2")
 @pytest.mark.parametrize("path", OUT)
 def test_no_path_leads_out_whoever_made_the_link(clone: Clone, path: str) -> None:
     clone.ask("worktree")
@@ -250,6 +251,7 @@ def test_no_path_leads_out_whoever_made_the_link(clone: Clone, path: str) -> Non
     assert (clone.path / "src" / "app.py").read_text() == "def one():\n    return 1\n"
 
 
+@pytest.mark.clause("E8.2")
 def test_a_worktree_that_is_a_link_is_not_entered(clone: Clone) -> None:
     clone.worktree.parent.mkdir()
     clone.worktree.symlink_to(clone.path)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.eventually import eventually_awaited
+from fixtures.eventually import eventually, eventually_awaited
 from fixtures.local_execd import Local, end_all, running
 from upright_execd.ports import Piece
 from upright_wire.command import Ending, Refusal, Started, State, Stream
@@ -155,6 +155,17 @@ async def test_the_same_id_twice_starts_once(local: Local) -> None:
     await local.final()
     assert await local.commands.exec(order) is None
     await local.commands.final_ack("jb_1")
+    assert await local.commands.exec(order) is None
+    assert (await local.final()).ending is Ending.EXITED
+    assert (local.root / "count").read_text() == "x\n"
+
+
+@pytest.mark.clause("E4.3", "E7.4")
+async def test_when_only_its_receipt_is_left_that_answers(local: Local) -> None:
+    order = await local.start("sh", "-c", "echo x >> count")
+    await local.final()
+    await local.commands.final_ack("jb_1")
+    await eventually(lambda: local.daemon.house.spool.is_done("jb_1"))
     assert await local.commands.exec(order) is None
     assert (await local.final()).ending is Ending.EXITED
     assert (local.root / "count").read_text() == "x\n"

@@ -176,13 +176,9 @@ async def test_without_its_nursery_a_command_starts_all_the_same(local: Local) -
     assert (await local.final("jb_1")).ending is Ending.CANCELLED
 
 
-async def test_an_order_that_is_too_long_for_a_warm_shim_starts_a_cold_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "upright_execd.settings._ENVIRONMENT", {"PATH": os.defpath, "X": "x" * 99_000}
-    )
-    async with running(tmp_path) as local:
+async def test_an_order_that_is_too_long_for_a_warm_shim_starts_a_cold_one(tmp_path: Path) -> None:
+    environment = {"PATH": os.defpath, "X": "x" * 99_000}
+    async with running(tmp_path, environment=environment) as local:
         outcome = await local.run("sh", "-c", "echo ${#X}; exit 5")
         assert (outcome.number, await local.output()) == (5, [b"99000\n"])
 

@@ -29,12 +29,12 @@ PYTHON: Final = "/usr/bin/python3"
 
 
 @pytest.fixture
-async def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Local]:
+async def local(tmp_path: Path) -> AsyncIterator[Local]:
     if not set(OFFLINE) <= await asyncio.to_thread(enforceable):
         skip_or_fail("landlock", "kernel: Landlock ABI 3 (Linux 6.2), x86-64 or arm64")
     environment = {"PATH": os.defpath, "HOME": "/root", "GITHUB_TOKEN": CANARY, "LANG": "C"}
-    monkeypatch.setattr("upright_execd.settings._ENVIRONMENT", environment)
-    async with running(tmp_path, ('mode = "allow"', "readable = []")) as local:
+    rules = ('mode = "allow"', "readable = []")
+    async with running(tmp_path, rules, environment=environment) as local:
         yield local
     end_all(tmp_path / "home")
 

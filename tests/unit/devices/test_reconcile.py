@@ -56,7 +56,7 @@ def alone(found: Reconciled) -> tuple[object, ...]:
     return plan.follow, plan.cancel, plan.forget, ends, tuple(one.id for one in found.settled)
 
 
-@pytest.mark.clause("E5.4", "E7.3")
+@pytest.mark.clause("E5.4", "E7.1", "E7.3")
 @pytest.mark.parametrize("state", LIVE)
 def test_what_both_know_is_followed_from_the_stored_offsets(state: JobState) -> None:
     found = reconcile([job(state, started="yes")], held(), ())

@@ -68,6 +68,7 @@ def test_what_no_shim_ever_took_is_swept_away_unless_the_power_was_cut(spool: Sp
     assert not spool.folder("jb_1").path.exists()
 
 
+@pytest.mark.clause("E7.6")
 @pytest.mark.parametrize("mark", [STARTED, EXIT])
 def test_what_a_shim_took_is_held_whatever_became_of_the_shim(spool: Spool, mark: str) -> None:
     folder = spool.folder("jb_1")
@@ -77,7 +78,7 @@ def test_what_a_shim_took_is_held_whatever_became_of_the_shim(spool: Spool, mark
     assert [found.accepted for found in spool.load()] == [accepted()]
 
 
-@pytest.mark.clause("E5.2")
+@pytest.mark.clause("E5.2", "E7.6")
 def test_while_somebody_holds_the_lock_there_is_a_shim(spool: Spool) -> None:
     folder = spool.folder("jb_1")
     assert not folder.has_shim()
