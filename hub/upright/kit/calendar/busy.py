@@ -1,0 +1,50 @@
+"""Busy: which meetings stand in the way of a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime, tzinfo
+
+from upright.kit.calendar.event import Event
+from upright.kit.calendar.occur import Occurrence, Window, occurrences, series
+from upright.kit.calendar.rules import RuleError
+
+DECLINED = "declined"
+
+
+def conflicts(
+    events: Iterable[Event],
+    since: datetime,
+    until: datetime,
+    *,
+    zone: tzinfo,
+    besides: str = "",
+    mine: Collection[str] = (),
+) -> list[Occurrence]:
+    """Return what takes place between two instants, by its start.
+
+    Not in the way: what is free (TRANSPARENT), cancelled, or declined by an address of *mine*, and
+    the meeting with the UID *besides*. What only touches an end is none, either.
+    """
+    found: list[Occurrence] = []
+    window = Window(since=since, until=until, zone=zone)
+    for uid, copies in series(events).items():
+        if uid == besides:
+            continue
+        try:
+            found += [
+                each
+                for each in occurrences(copies, window)
+                if each.start < until and each.end > since and counts(each, mine)
+            ]
+        except RuleError:
+            continue  # whoever keeps the calendar has reported it as broken
+    return sorted(found, key=lambda each: (each.start, each.event.uid))
+
+
+def counts(occurrence: Occurrence, mine: Collection[str]) -> bool:
+    """Tell whether an occurrence takes up time."""
+    event = occurrence.event
+    if occurrence.cancelled or not event.busy:
+        return False
+    return not any(who.address in mine and who.answer == DECLINED for who in event.attendees)
