@@ -16,6 +16,7 @@ from upright.core.errors import CoreError
 from upright.core.ids import JobId
 from upright.core.job import TERMINAL as OVER
 from upright.core.mandate import taint
+from upright.core.talk import Around
 from upright.core.transcript import Message, Role, ToolCall, ToolSpec, unanswered
 from upright.core.trigger import StoredTrigger
 from upright.core.turn import Action, Limits, TakeInbox, View, next_action
@@ -225,7 +226,7 @@ def spent(u: Unit, turn: Turn, reply: ChatReply, *, beside: bool) -> None:
 
 
 # ------------------------------------------------------------------ tools
-def run_call(u: Unit, turn: Turn, call: ToolCall) -> After:
+def run_call(u: Unit, turn: Turn, call: ToolCall, talk: Around | None = None) -> After:
     """Run one call: its effects and its answer are one commit. A job is answered later."""
     after = After()
     here = Here(
@@ -236,6 +237,7 @@ def run_call(u: Unit, turn: Turn, call: ToolCall) -> After:
         item=work.read(u.c, turn.work) if turn.work else None,
         taint=turn.taint,
         after=after,
+        talk=talk,
     )
     sessions.check(u.c, turn.claim)
     outcome = _outcome(turn.kind, here)
@@ -244,6 +246,9 @@ def run_call(u: Unit, turn: Turn, call: ToolCall) -> After:
         case Done():
             message = Message(role=Role.TOOL, text=outcome.text, call_id=call.id)
             append(u, turn, message, done=outcome)
+            if outcome.taints < turn.taint:
+                turn.taint = outcome.taints
+                sessions.update(u.c, turn.claim, taint=int(turn.taint))
         case Started():
             turn.jobs[call.id] = outcome.job
     return after

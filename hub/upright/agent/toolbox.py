@@ -11,6 +11,7 @@ from upright.agent.tools import (
     commands,
     files,
     handing,
+    neighbours,
     recall,
     replies,
     routing,
@@ -20,7 +21,7 @@ from upright.agent.tools.base import Tool
 from upright.core.transcript import ToolSpec
 
 TOOLS: Final[Mapping[str, tuple[Tool[Any], ...]]] = {
-    "router": (*routing.TOOLS, children.RELATE, replies.ROUTER, recall.READ),
+    "router": (*routing.TOOLS, children.RELATE, replies.ROUTER, recall.READ, neighbours.NEIGHBOURS),
     "worker": (
         *commands.TOOLS,
         *files.TOOLS,
@@ -29,6 +30,7 @@ TOOLS: Final[Mapping[str, tuple[Tool[Any], ...]]] = {
         *children.TOOLS,
         handing.HAND_BACK,
         recall.READ,
+        neighbours.NEIGHBOURS,
     ),
 }
 

@@ -16,8 +16,11 @@ from typing import TypeVar, assert_never
 from upright.agent import cut, settle, steps
 from upright.agent.side import SideLimits, Sides
 from upright.agent.state import Turn
+from upright.agent.tools import neighbours
 from upright.agent.tools.base import After
 from upright.core.ids import SessionId
+from upright.core.talk import Around
+from upright.core.transcript import ToolCall
 from upright.core.turn import (
     Action,
     AwaitJobs,
@@ -40,6 +43,8 @@ from upright.engine.ports import (
     ModelError,
     ModelUnavailableError,
     Outward,
+    Talk,
+    untold,
 )
 from upright.engine.signals import DRAIN, Listening, Signals
 from upright.engine.units import Units
@@ -79,6 +84,7 @@ class AgentParts:
     roll: Callable[[], float]
     draining: Callable[[], bool]
     limits: AgentLimits
+    talk: Talk = untold
 
 
 class TurnRunner:
@@ -158,7 +164,8 @@ class _Run:
             case CallModel():
                 return await self._call_model()
             case RunCall(call):
-                self._hint(await self._write(lambda u, t: steps.run_call(u, t, call)))
+                talk = await self._asked(call)
+                self._hint(await self._write(lambda u, t: steps.run_call(u, t, call, talk)))
             case AwaitJobs(calls):
                 await self._await_jobs([call.id for call in calls])
             case CutShort(calls):
@@ -173,6 +180,14 @@ class _Run:
             case _:
                 assert_never(action)
         return True
+
+    async def _asked(self, call: ToolCall) -> Around | None:
+        """Ask the world what a call needs, before its unit: nothing waits in a transaction."""
+        if call.name != neighbours.NEIGHBOURS.name:
+            return None
+        session = self._turn.claim.session
+        question = await self._parts.units.read(lambda c: neighbours.question(c, session, call))
+        return await self._parts.talk(question) if question else None
 
     # -------------------------------------------------------------- what comes meanwhile
     async def _listen(self) -> bool:

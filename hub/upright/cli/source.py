@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from upright.cli import render
@@ -29,12 +32,17 @@ def ls(place: Place, as_json: bool) -> None:
         ("NAME", lambda row: row["name"]),
         ("KIND", lambda row: row["kind"]),
         ("STATE", lambda row: render.state(row["state"])),
-        ("HEARD", lambda row: render.age(row["heard_at_ms"], now)),
+        ("HEARD", lambda row: render.age(_heard_ms(row), now)),
         ("WEBHOOKS GO TO", lambda row: f"{place.url()}/hooks/{row['name']}"),
-        ("REASON", lambda row: row["reason"]),
+        ("REASON", lambda row: row["reason"] or row["gap"]),
     )
     empty = f"No source yet; name one in {place.settings.file}: [sources.NAME] connector = …"
     render.emit_table(rows, columns, empty=empty)
+
+
+def _heard_ms(row: Mapping[str, Any]) -> int | None:
+    """Return when the source was last heard, by a trigger or a mere sign of life."""
+    return max(filter(None, (row["heard_at_ms"], row["alive_at_ms"])), default=None)
 
 
 @source.command()

@@ -21,9 +21,11 @@ from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake, IntakeParts
 from upright.compose.keeper import Keeper
 from upright.compose.report import Report
+from upright.compose.talk import HubTalk
 from upright.core.backoff import Backoff
 from upright.core.fold import Quiet
 from upright.core.ids import SessionId
+from upright.core.trigger import People
 from upright.core.turn import Limits as TurnLimits
 from upright.devices.dispatch import Dispatcher, Wiring
 from upright.devices.door import Door, DoorParts
@@ -232,8 +234,12 @@ class _Builder:
             )
         )
 
-    def runner(self, model: ChatModel, sender: Sender) -> TurnRunner:
+    def runner(self, model: ChatModel, sender: Sender, connectors: Connectors) -> TurnRunner:
         limits = self.settings.limits
+
+        async def people() -> People:
+            return (await self.units.read(self.intake.policy)).people
+
         return TurnRunner(
             AgentParts(
                 units=self.units,
@@ -245,6 +251,7 @@ class _Builder:
                 timers=self.timers.hint,
                 roll=roll,
                 draining=lambda: self.engine.draining,
+                talk=HubTalk(connectors=connectors, people=people),
                 limits=AgentLimits(
                     turn=TurnLimits(max_steps=limits.steps_per_turn),
                     inline_wait_s=limits.inline_wait_s,
@@ -377,7 +384,7 @@ def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
         engine=make.engine,
         signals=make.signals,
         model=make.model,
-        runner=make.runner(make.model, sender) if make.model else None,
+        runner=make.runner(make.model, sender, connectors) if make.model else None,
         timers=make.timers,
         intake=make.intake,
         watchman=make.watchman,

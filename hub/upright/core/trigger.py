@@ -80,13 +80,17 @@ class Origin:
 
 
 def origin(trigger: Trigger, source: str, people: People) -> Origin:
-    """Fix a trigger's origin: what configuration knows of the id; never what the text says.
+    """Fix a trigger's origin: what configuration knows of the id; never what the text says."""
+    return known(trigger.actor, source, people)
+
+
+def known(actor: Actor, source: str, people: People) -> Origin:
+    """Say what configuration knows of an actor whom a connector names.
 
     A connector's SELF stands; a bot stays a bot, listed or not; anybody else is what the identity
     map knows of the id, and a stranger when it knows nothing: a connector can't promote, and only
     the hub itself, which does not come this way, speaks as SYSTEM.
     """
-    actor = trigger.actor
     if actor.kind is ActorKind.BOT:
         trust = people.bot_trust(source, actor.id)
         return Origin(actor=actor, trust=trust, listed=trust > Trust.STRANGER)

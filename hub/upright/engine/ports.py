@@ -11,7 +11,9 @@ from datetime import datetime
 from typing import Protocol
 
 from upright.core.ids import DeviceId, SessionId
+from upright.core.talk import Around
 from upright.core.transcript import Message, ToolCall, ToolSpec
+from upright.core.trigger import StoredTrigger
 
 
 class Clock(Protocol):
@@ -156,6 +158,25 @@ class Outward(Protocol):
     def hint(self) -> None:
         """Say that the outbox may hold something that is due."""
         ...
+
+
+# ------------------------------------------------------------------ what others said
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TalkQuestion:
+    """What was said around this trigger, at most so many messages on each side?"""
+
+    trigger: StoredTrigger
+    before: int
+    after: int
+
+
+Talk = Callable[[TalkQuestion], Awaitable[Around | None]]
+"""Asks the service that a trigger came from, a bounded time; None: it can't tell. Never raises."""
+
+
+async def untold(_question: TalkQuestion) -> Around | None:
+    """Ask nobody."""
+    return None
 
 
 # ------------------------------------------------------------------ who runs next

@@ -245,18 +245,34 @@ class Life:
         return self._connector.capabilities() if self._connector else Capabilities()
 
     def health(self) -> Health:
-        """Say how its ears are."""
-        return self._connector.health() if self._connector else Health()
+        """Say how its ears are; what it can't say itself is no reason to say nothing of others."""
+        if self._connector is None:
+            return Health()
+        try:
+            return self._connector.health()
+        except Exception:
+            log.exception("source.health_broke", extra={"source": self._source})
+            return Health()
 
     async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
         """Return the talk around a trigger, as far as the service tells it now.
 
         Raises:
-            ConnectorNotReadyError: it is not ready.
+            ConnectorNotReadyError: it is not ready, or could not tell.
         """
         if self._connector is None or self._state is not ConnectorState.READY:
             raise ConnectorNotReadyError(self._not_ready())
-        return await self._connector.neighbours(trigger, before, after)
+        try:
+            return await self._connector.neighbours(trigger, before, after)
+        except ConnectorNotReadyError:
+            raise
+        except Exception as error:
+            if isinstance(error, ConnectorAuthFailedError):
+                self._tell(self._read(error))
+            else:
+                log.exception("source.neighbours_broke", extra={"source": self._source})
+            said = f"{type(error).__name__}: {error}"
+            raise ConnectorNotReadyError(said) from error
 
     async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
         """Verify and parse a webhook.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from upright.api import Capabilities, InboundRequest, Secret, Trigger
+from upright.api import Capabilities, Health, InboundRequest, Secret, Trigger
 from upright.engine.ports import Clock
 from upright.store.storage import Storage
 from upright.web.bell import Bell
@@ -63,6 +63,10 @@ class Hooks(Protocol):
 
     def capabilities(self, source: str) -> Capabilities | None:
         """Return what a source can do; None when no source has this name."""
+        ...
+
+    def health(self, source: str) -> Health:
+        """Say when the service last gave a sign of life, and what may have been missed."""
         ...
 
     async def receive(self, source: str, request: InboundRequest) -> Sequence[Trigger]:

@@ -93,8 +93,17 @@ async def requests(request: web.Request) -> web.Response:
 
 
 async def sources(request: web.Request) -> web.Response:
-    """List sources and their states."""
-    return await _read(request, views.sources)
+    """List sources and their states.
+
+    ``heard_at_ms`` is when a source brought its last trigger, ``alive_at_ms`` when its service last
+    gave a sign of life; ``gap`` says what may have been missed for good.
+    """
+    hooks = request.app[PARTS].hooks
+    rows = await request.app[PARTS].store.read(views.sources)
+    for source in rows:
+        health = hooks.health(source["name"])
+        source |= {"alive_at_ms": health.heard_at, "gap": health.gap}
+    return answer(rows)
 
 
 async def spent(request: web.Request) -> web.Response:

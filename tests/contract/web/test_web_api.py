@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from fixtures.web_hub import AUTH, Client
+from upright.api import Health
 from upright.core.errors import StaleError
 from upright.web.parts import RefusedError
 
@@ -62,6 +65,18 @@ async def test_one_thing_by_its_kind(client: Client) -> None:
     assert (await client.read("/v1/costs"))["total"]["usd_micros"] == 12
     assert await client.read("/v1/status") == {"hub": "hb_1"}
     assert (await client.read("/v1/devices"))[0]["online"] is True
+
+
+@pytest.mark.feature("common.health")
+async def test_a_source_tells_when_its_service_lived_and_what_may_be_missing(
+    client: Client,
+) -> None:
+    client.behind.heard = Health(
+        heard_at=datetime(2026, 1, 1, tzinfo=UTC), gap="the token was lost"
+    )
+    (source,) = await client.read("/v1/sources")
+    assert (source["heard_at_ms"], source["gap"]) == (400, "the token was lost")
+    assert source["alive_at_ms"] == 1_767_225_600_000
 
 
 @pytest.mark.parametrize("name", ["tr_red", "wk_fix"])

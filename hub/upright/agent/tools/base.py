@@ -13,6 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from upright.api import EffectClass
 from upright.core.ids import DeviceId, JobId, SessionId
 from upright.core.mandate import Decision, Trust, decide
+from upright.core.talk import Around
 from upright.core.transcript import ToolCall, ToolSpec
 from upright.core.work import WorkItem
 from upright.store.events import About
@@ -46,7 +47,10 @@ class After:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Here:
-    """Where a tool runs: in which unit, session, turn and call, for which work item."""
+    """Where a tool runs: in which unit, session, turn and call, for which work item.
+
+    ``talk`` is what a service was asked before the unit, for the one tool that needs it.
+    """
 
     u: Unit
     lease: Claim
@@ -55,6 +59,7 @@ class Here:
     item: WorkItem | None
     taint: Trust
     after: After
+    talk: Around | None = None
 
     @property
     def about(self) -> About:
@@ -78,10 +83,14 @@ class Here:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """The call is answered: with JSON, and with what of it counts when results are compared."""
+    """The call is answered: with JSON, and with what of it counts when results are compared.
+
+    ``taints`` is the trust of what the answer shows that nobody had read before.
+    """
 
     body: Mapping[str, Any]
     ends_turn: bool = False
+    taints: Trust = Trust.OPERATOR
     volatile: frozenset[str] = frozenset()
 
     @property
