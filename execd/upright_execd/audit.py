@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -17,12 +18,12 @@ START: Final = "0" * 64
 
 
 class Audit:
-    """Writes the log; one daemon writes at a time, from any of its threads."""
+    """Writes the log, from any thread; a verb may write to it beside a running daemon."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path, self._clock = path, clock
         self._writing = threading.Lock()
-        self._seal: str | None = None
+        self._seal, self._size = START, -1  # of the log as it was left
 
     def write(self, event: str, **facts: object) -> None:
         """Append one event; it is on its way to the disk when this returns. Blocks.
@@ -31,14 +32,16 @@ class Audit:
             OSError: the disk refuses it; then nothing that hangs on it may go on.
         """
         with self._writing:
-            if self._seal is None:
-                self._seal = _last_seal(self._path)
-                _end_line(self._path)
-            body = {"at": self._clock.now().isoformat(), "event": event, **facts}
-            self._seal, line = _sealed(body, self._seal)
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
             with os.fdopen(handle, "ab", buffering=0) as file:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                if os.fstat(handle).st_size != self._size:  # somebody else wrote, or it is new
+                    _end_line(self._path)
+                    self._seal = _last_seal(self._path)
+                body = {"at": self._clock.now().isoformat(), "event": event, **facts}
+                self._seal, line = _sealed(body, self._seal)
                 file.write(line)
+                self._size = os.fstat(handle).st_size
 
 
 def entries(path: Path) -> Iterator[dict[str, Any]]:

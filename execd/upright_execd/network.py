@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from upright_execd import pinned
+from upright_execd.audit import Audit
 from upright_execd.clock import Clock, SystemClock, os_boot_id
 from upright_execd.commands import LocalCommands
 from upright_execd.confinement import caps, enforceable
@@ -21,12 +22,13 @@ from upright_execd.conversation import Times
 from upright_execd.errors import NotFoundError, RevokedError
 from upright_execd.keys import KeyFile, KeyRing, KeyStore, open_key
 from upright_execd.link import HubLink, LinkParts, LinkStatus, Me
-from upright_execd.paths import Paths
+from upright_execd.paths import Paths, make_private
 from upright_execd.pinned import Pinned
 from upright_execd.redial import Intervals
 from upright_execd.settings import Settings
 from upright_wire.command import State
 from upright_wire.frames import Facts
+from upright_wire.handshake import key_id
 from upright_wire.version import __version__
 
 END_S: Final = 15.0
@@ -55,7 +57,7 @@ class NetworkHalf:
         end = await self._link.run()
         log.warning("link.revoked", extra={"reason": end.reason[:300]})
         await end_all(self._commands, self._clock)
-        await asyncio.to_thread(forget, self._paths)
+        await asyncio.to_thread(forget, self._paths, by="hub")
         sentence = "The hub revoked this machine."
         raise RevokedError(sentence, advice="Pair it again: execd pair HUB")
 
@@ -106,12 +108,22 @@ def paired(paths: Paths) -> Pinned:
     return hub
 
 
-def forget(paths: Paths) -> None:
-    """Wipe the key and the pairing; receipts and settings stay."""
+def remember(paths: Paths, hub: Pinned) -> None:
+    """Pin a hub, and say so in the log."""
+    pinned.save(paths.pairing, hub)
+    make_private(paths.state)
+    facts = {"hub": hub.host, "hub_id": hub.hub_id, "hub_key": key_id(hub.hub_key)}
+    Audit(paths.audit, SystemClock()).write("pairing.made", device=hub.device_id, **facts)
+
+
+def forget(paths: Paths, *, by: str) -> None:
+    """Wipe the key and the pairing; receipts, settings and log stay. *by* ``hub`` or ``owner``."""
     hub = pinned.load(paths.pairing)
     if hub is not None:
         key_store(hub.key_file).wipe()
         paths.pairing.unlink(missing_ok=True)
+        audit = Audit(paths.audit, SystemClock())
+        audit.write("pairing.ended", device=hub.device_id, hub=hub.host, by=by)
 
 
 def key_store(key_file: str | None) -> KeyStore:

@@ -173,6 +173,11 @@ async def test_a_revoked_machine_ends_its_commands_and_forgets_its_key(pair: Pai
         assert await process.wait() == 4
     assert process.stderr is not None
     assert b"revoked" in (await process.stderr.read()).splitlines()[-1]
+    _, log, _ = await pair.execd.call("log", "--jsonl")
+    rows = [json.loads(line) for line in log.splitlines()]
+    told = [(row["event"], row["device"]) for row in rows if row["event"].startswith("pairing.")]
+    assert told == [("pairing.made", link.device_id), ("pairing.ended", link.device_id)]
+    assert (await pair.execd.call("log", "--verify"))[0] == 0
     assert "key" not in names(pair.execd.home)
     assert str(pid) not in names(Path("/proc"))
     assert (await pair.execd.call("run"))[0] == 3

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
+from upright_execd.shim.pen import Pen
+
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
 _MAX_ROUNDS = 20
 _MAX_LOOKS = 3
@@ -72,15 +74,20 @@ def send(group: int, number: int) -> None:
 
 
 def kill_all(group: int) -> None:
-    """Kill the group and all descendants: they are frozen first, so that none forks on."""
-    frozen: set[int] = set()
+    """Kill the group and all descendants: they are frozen first, so that none forks on.
+
+    Where a control group can be made, who is forked meanwhile dies with it.
+    """
+    pen, frozen = Pen(), set[int]()
     for _ in range(_MAX_ROUNDS):
         fresh = set(descendants()) - frozen
         if not fresh:
             break
         for pid in fresh:
             _kill(pid, signal.SIGSTOP)
+            pen.take(pid)
         frozen |= fresh
+    pen.kill()
     _kill(-group, signal.SIGKILL)
     for pid in frozen:
         _kill(pid, signal.SIGKILL)

@@ -58,7 +58,7 @@ def verb(
     if isinstance(store, KeyFile):
         click.echo(store.warning, err=True)
     done = replace(asyncio.run(pair(parts)), key_file=where)
-    pinned.save(paths.pairing, done)
+    network.remember(paths, done)
     if is_jsonl:
         click.echo(json.dumps({"device_id": done.device_id, "hub_id": done.hub_id}))
     else:

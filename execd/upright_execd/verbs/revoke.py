@@ -16,5 +16,5 @@ def verb(ctx: click.Context) -> None:
     paths = paths_of(ctx)
     hub = network.paired(paths)
     with alone(paths):
-        network.forget(paths)
+        network.forget(paths, by="owner")
     click.echo(f"The key for {hub.host} is gone. There: upright device revoke {hub.device_id}")

@@ -65,5 +65,15 @@ def test_a_torn_line_is_told_and_does_not_swallow_the_next(path: Path) -> None:
     assert first_break(path) == 3
 
 
+@pytest.mark.clause("E8.7")
+def test_two_that_write_in_turn_keep_one_chain(path: Path) -> None:
+    daemon, verb = Audit(path, Clock()), Audit(path, Clock())
+    for number in range(3):
+        daemon.write("command.final", command=f"jb_{number}")
+        verb.write("pairing.made", device=f"dv_{number}")
+    assert first_break(path) is None
+    assert len(path.read_text(encoding="ascii").splitlines()) == 9
+
+
 def test_no_log_has_no_break(tmp_path: Path) -> None:
     assert first_break(tmp_path / "none") is None

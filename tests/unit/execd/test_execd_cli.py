@@ -150,6 +150,7 @@ def test_the_log_cannot_steer_the_terminal(
     assert "line.broken" in run(tmp_path, "log", "-n", "1", "--jsonl", capsys=capsys)[1]
 
 
+@pytest.mark.clause("E8.7")
 def test_revoke_wipes_the_key_and_the_pairing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,6 +161,8 @@ def test_revoke_wipes_the_key_and_the_pairing(
     assert (code, "upright device revoke dv_1" in out) == (0, True)
     assert not key.exists()
     assert not (tmp_path / "hub.json").exists()
+    ended = json.loads(run(tmp_path, "log", "--jsonl", capsys=capsys)[1])
+    assert (ended["event"], ended["device"], ended["by"]) == ("pairing.ended", "dv_1", "owner")
     assert run(tmp_path, "revoke", capsys=capsys)[0] == 3
 
 
