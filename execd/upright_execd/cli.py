@@ -20,6 +20,7 @@ VERBS: Final[Mapping[str, str]] = {
     "consent": "Answer what waits for your word.",
     "rules": "Let commands run unasked.",
     "workspace": "List the folders in which commands may run.",
+    "secret": "Keep secrets that commands may ask for by name.",
     "log": "Show what was asked, decided and done.",
     "doctor": "Check this machine, and say how to fix it.",
     "revoke": "Wipe the key and the pairing on this side.",

@@ -35,6 +35,7 @@ class Question:
     stdin_bytes: int = 0
     confinement: Confinement = Confinement.NONE
     program: str = ""
+    secrets: tuple[tuple[str, str], ...] = ()
 
 
 class Consent:

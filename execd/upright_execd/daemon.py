@@ -25,6 +25,7 @@ from upright_execd.ownerline import OwnerLine
 from upright_execd.paths import PRIVATE_FILE, Paths, make_private
 from upright_execd.spool.store import Spool
 from upright_execd.status import questions, status
+from upright_execd.vault import Vault
 from upright_execd.watchdog import Watchdog
 
 PRUNE_EVERY_S: Final = 24 * 3600.0
@@ -109,6 +110,7 @@ class Daemon:
             os_boot_id=os_boot_id(),
             enforceable=enforceable(),
             login_environment=environment,
+            vault=Vault(paths.secrets),
             rules=lambda: self._files.rules,
         )
 

@@ -65,17 +65,24 @@ def compose(
     *,
     owner: Iterable[str],
     command_id: str,
+    secrets: Iterable[tuple[str, str]] = (),
     is_bare: bool = False,
 ) -> Environment:
-    """Return *base* with the allowed part of *asked*, and the mark of the command.
+    """Return *base* with the allowed part of *asked*, *secrets*, and the mark of the command.
 
-    *is_bare*: only the plain part of *base* is taken, for a variable may be a secret.
+    *is_bare*: only the plain part of *base* is taken, for a variable may be a secret. A secret may
+    be set under any name that makes no program load or run something else.
     """
     names = frozenset(owner)
     kept = {name: value for name, value in base.items() if not is_bare or _is_plain(name)}
     variables, dropped = kept, set[str]()
     for name, value in asked:
         if may_set(name, names):
+            variables[name] = value
+        else:
+            dropped.add(name)
+    for name, value in secrets:
+        if may_set(name, (name,)):
             variables[name] = value
         else:
             dropped.add(name)

@@ -12,6 +12,7 @@ from upright_execd.consent import Consent
 from upright_execd.paths import Paths
 from upright_execd.settings import Settings
 from upright_execd.spool.store import Spool
+from upright_execd.vault import Vault
 from upright_execd.workspace import Workspace
 from upright_wire.spec import Confinement
 
@@ -41,4 +42,5 @@ class House:
     os_boot_id: str
     enforceable: frozenset[Confinement]
     login_environment: Mapping[str, str]
+    vault: Vault
     rules: Callable[[], OwnerRules]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from upright_execd.argvrules import Call
 from upright_execd.command import Command
 from upright_execd.confinement import WITHOUT_SECRETS, bounds, programs
 from upright_execd.consent import Question
+from upright_execd.errors import ExecdError
 from upright_execd.house import House, OwnerRules
 from upright_execd.launch import Launch, launch
 from upright_execd.rules import Decision, Place, Rule, Verdict, decide
@@ -25,6 +27,7 @@ from upright_execd.workspace import Held
 from upright_wire.command import Allow, Ask, Ending, Outcome
 from upright_wire.frames import Exec
 
+log: Final = logging.getLogger("upright.execd")
 STDIN_MISMATCH: Final = "stdin_mismatch"
 
 
@@ -162,6 +165,7 @@ class Intake:
             stdin_bytes=0 if spec.stdin is None else spec.stdin.bytes,
             confinement=spec.confinement,
             program=entry.program,
+            secrets=spec.secrets or (),
         )
 
         def on_asked() -> None:
@@ -188,11 +192,17 @@ class Intake:
             min_free_percent=settings.min_free_percent,
         ):
             return unstarted(Ending.DENIED, text=Rule.SPOOL_FULL)
+        try:
+            secrets = [(name, house.vault.read(kept)) for name, kept in spec.secrets or ()]
+        except ExecdError as error:
+            log.warning("secret.unread", extra={"command": order.command_id, "why": str(error)})
+            return unstarted(Ending.DENIED, text=Rule.SECRETS_UNKNOWN)
         given = environment.compose(
             house.login_environment,
             spec.env,
             owner=settings.environment,
             command_id=order.command_id,
+            secrets=secrets,
             is_bare=spec.confinement in WITHOUT_SECRETS,
         )
         accepted = Accepted(
@@ -234,7 +244,7 @@ class Intake:
             argv=spec.argv,
             cwd=str(entry.held.path),
             confinement=spec.confinement,
-            has_env=bool(spec.env),
+            has_env=bool(spec.env or spec.secrets),
             has_stdin=spec.stdin is not None,
         )
 
@@ -247,6 +257,7 @@ class Intake:
             order.spec.confinement,
             self._house.enforceable,
             is_allowed=entry.is_allowed,
+            has_secrets=bool(order.spec.secrets),
         )
 
     def _note(self, event: str, order: Exec, entry: Entry, *, rule: Rule) -> None:
@@ -258,6 +269,7 @@ class Intake:
             argv=order.spec.argv,
             cwd=str(entry.held.path),
             confinement=order.spec.confinement,
+            secrets=[name for _, name in order.spec.secrets or ()],
             rule=rule,
         )
 

@@ -35,6 +35,11 @@ class Paths:
         return self.config / "rules.json"
 
     @property
+    def secrets(self) -> Path:
+        """The names of the owner's secrets, and the values of those that no keyring has."""
+        return self.config / "secrets.json"
+
+    @property
     def pairing(self) -> Path:
         """The hub that this machine is paired with."""
         return self.config / "hub.json"

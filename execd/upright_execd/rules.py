@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from upright_execd.confinement import WITHOUT_SECRETS
 from upright_execd.settings import Mode
 from upright_wire.spec import Confinement
 
@@ -46,6 +47,9 @@ class Rule(StrEnum):
     OUTSIDE_WORKSPACES = "outside_workspaces"
     ARGV_ALLOWED = "argv_allowed"
     CONFINEMENT_UNAVAILABLE = "confinement_unavailable"
+    SECRETS = "secrets"
+    SECRETS_CONFINED = "secrets_confined"
+    SECRETS_UNKNOWN = "secrets_unknown"
     SPOOL_FULL = "spool_full"
     OWNER_ALLOWED = "owner_allowed"
     OWNER_DENIED = "owner_denied"
@@ -107,16 +111,22 @@ def decide(
     enforceable: Collection[Confinement],
     *,
     is_allowed: bool = False,
+    has_secrets: bool = False,
 ) -> Decision:
     """Judge one command.
 
     A profile that can't be enforced is denied whatever the mode: it never runs without it.
     *is_allowed*: a rule of the owner lets this argv run; it turns a question into a yes, and never
-    a no.
+    a no. *has_secrets*: the command asks for secrets of the owner; a profile that keeps them away
+    from it denies that, and in mode ``ask`` the owner is asked.
     """
     decision = TABLE[mode, place, _HOLDS[confinement]]
     if mode is not Mode.OFF and confinement not in enforceable:
         return _deny(Rule.CONFINEMENT_UNAVAILABLE)
+    if has_secrets and mode is not Mode.OFF and confinement in WITHOUT_SECRETS:
+        return _deny(Rule.SECRETS_CONFINED)
+    if has_secrets and mode is Mode.ASK and decision.verdict is Verdict.RUN:
+        return _ask(Rule.SECRETS)
     if is_allowed and decision.verdict is Verdict.ASK:
         return _run(Rule.ARGV_ALLOWED)
     return decision

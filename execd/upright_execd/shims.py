@@ -102,16 +102,24 @@ class Shims:
 
 
 def _start_cold(message: bytes, lock: int, cwd: int, folder: Path) -> int:
-    path = folder / f".{records.SPEC}.order"
-    order = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    order = _nowhere(folder)  # an environment may hold secrets, so it is kept off the disk
     try:
-        path.unlink()
         with os.fdopen(os.dup(order), "wb") as file:
             file.write(message)
         os.lseek(order, 0, os.SEEK_SET)
         return _spawn(_COLD, (order, lock, cwd), str(folder / records.LOG))
     finally:
         os.close(order)
+
+
+def _nowhere(folder: Path) -> int:
+    """Return an open file without a name: in memory where the system has such."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(records.SPEC, os.MFD_CLOEXEC)
+    path = folder / f".{records.SPEC}.order"
+    order = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    path.unlink()
+    return order
 
 
 def _spawn(program: str, handles: Handles, log: str) -> int:

@@ -32,7 +32,7 @@ def status(house: House, commands: Iterable[Snapshot], link: str) -> dict[str, A
 
 def _rule(question: Question) -> dict[str, Any] | str:
     """Return the rule that "always" would make, or why it is not offered."""
-    if question.env or question.stdin_bytes:
+    if question.env or question.secrets or question.stdin_bytes:
         return "it brings input or variables of its own"
     return argvrules.why_never(question.program, question.argv) or argvrules.as_row(
         ArgvRule(
@@ -53,6 +53,7 @@ def questions(consent: Consent) -> list[dict[str, Any]]:
             "argv": shown.argv(question.argv),
             "cwd": shown.text(question.cwd),
             "env": [shown.text(f"{name}={value}") for name, value in question.env],
+            "secrets": [shown.text(f"{name} from {kept}") for name, kept in question.secrets],
             "stdin_bytes": question.stdin_bytes,
             "program": shown.text(question.program),
             "confinement": question.confinement.value,

@@ -69,6 +69,7 @@ class Spec:
     """One command: argv, never a shell line; ``cwd`` is absolute on the device.
 
     ``env`` holds what is set beyond the device's base environment; ``stdin`` None is empty input.
+    ``secrets`` names variables, each with the secret of the device's owner that it is set from.
 
     Raises:
         SpecError: a field is out of its bounds.
@@ -82,6 +83,7 @@ class Spec:
     cancel: Cancel = Cancel()
     quota_bytes: int = DEFAULT_QUOTA_BYTES
     confinement: Confinement = Confinement.WORKSPACE
+    secrets: tuple[tuple[str, str], ...] | None = None
 
     def __post_init__(self) -> None:
         for field, sound in self._checks():
@@ -91,8 +93,9 @@ class Spec:
             raise SpecError(field="spec", max_bytes=MAX_SPEC_BYTES)
 
     def _checks(self) -> tuple[tuple[str, bool], ...]:
-        names = [name for name, _ in self.env]
-        texts = (*self.argv, self.cwd, *(value for _, value in self.env))
+        secrets = self.secrets or ()
+        names = [name for name, _ in (*self.env, *secrets)]
+        texts = (*self.argv, self.cwd, *(value for _, value in (*self.env, *secrets)))
         return (
             ("argv", bool(self.argv) and bool(self.argv[0])),
             ("cwd", _ABSOLUTE.match(self.cwd) is not None),

@@ -105,6 +105,8 @@ def _print(questions: list[dict[str, Any]]) -> None:
         click.echo(f"  in      {question['cwd']}  (confinement: {question['confinement']})")
         for setting in question["env"]:
             click.echo(f"  with    {setting}")
+        for secret in question["secrets"]:
+            click.echo(f"  secret  {secret}")
         if question["stdin_bytes"]:
             click.echo(f"  input   {question['stdin_bytes']} bytes")
         click.echo(f"  digest  {question['digest']}")

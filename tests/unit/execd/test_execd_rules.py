@@ -73,5 +73,24 @@ def test_a_rule_of_the_owner_answers_a_question_and_never_lifts_a_denial(
         assert after == before
 
 
+@pytest.mark.clause("E8.1", "E8.5")
+@pytest.mark.parametrize(
+    ("mode", "profile", "said"),
+    [
+        (Mode.OFF, Confinement.WORKSPACE, (Verdict.DENY, Rule.MODE_OFF)),
+        (Mode.READ_ONLY, Confinement.WORKSPACE, (Verdict.DENY, Rule.MODE_READ_ONLY)),
+        (Mode.ASK, Confinement.WORKSPACE, (Verdict.ASK, Rule.SECRETS)),
+        (Mode.ASK, Confinement.NONE, (Verdict.ASK, Rule.UNCONFINED)),
+        (Mode.ALLOW, Confinement.WORKSPACE, (Verdict.RUN, Rule.WORKSPACE_ALLOWED)),
+        (Mode.FULL, Confinement.WORKSPACE_NO_NETWORK, (Verdict.DENY, Rule.SECRETS_CONFINED)),
+    ],
+)
+def test_secrets_are_asked_about_and_kept_from_who_is_to_have_none(
+    mode: Mode, profile: Confinement, said: tuple[Verdict, Rule]
+) -> None:
+    decision = decide(mode, Place.WORKSPACE, profile, ALL, has_secrets=True)
+    assert (decision.verdict, decision.rule) == said
+
+
 def test_only_what_can_be_enforced_is_offered() -> None:
     assert caps({Confinement.NONE}) == ("exec", "stdin", "confinement.none")
