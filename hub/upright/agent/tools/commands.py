@@ -14,6 +14,7 @@ from upright.agent.tools import where
 from upright.agent.tools.base import STRICT, Done, Here, Outcome, Started, Tool, refused
 from upright.core.ids import DeviceId
 from upright.core.job import Job
+from upright.core.mandate import Decision
 from upright.core.retention import pruned_on
 from upright.core.watch import MAX_PATTERN, MIN_EVERY_S
 from upright.core.work import WorkItem
@@ -37,6 +38,9 @@ class RunArguments:
     stdin: str = Field(default="", description="text for standard input")
     timeout_s: int = Field(default=DEFAULT_TIMEOUT_S, gt=0, le=86_400)
     background: bool = Field(default=False, description="don't wait; its end comes as a trigger")
+    secrets: dict[str, str] = Field(
+        default_factory=dict, description="variable: name of a secret that the device's owner keeps"
+    )
 
 
 def _run(here: Here, asked: RunArguments) -> Outcome:
@@ -45,6 +49,8 @@ def _run(here: Here, asked: RunArguments) -> Outcome:
     place = where.place(here, item)
     if isinstance(place, Done):
         return place
+    if asked.secrets and said is not Decision.ALLOW:
+        raise refused("what this item has read doesn't let its commands have secrets; ask a person")
     stdin = asked.stdin.encode()
     given = Stdin(bytes=len(stdin), sha256=hashlib.sha256(stdin).hexdigest()) if stdin else None
     try:
@@ -54,6 +60,7 @@ def _run(here: Here, asked: RunArguments) -> Outcome:
             stdin=given,
             timeout_ms=asked.timeout_s * 1000,
             confinement=where.profile(said, place),
+            secrets=tuple(sorted(asked.secrets.items())) or None,
         )
     except WireError as error:
         raise refused("the command can't be sent: {}", error) from error
