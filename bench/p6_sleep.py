@@ -96,7 +96,7 @@ async def _measured(world: World, where: Address, size: int) -> dict[str, float]
     store = await open_storage(where, lambda: 0.5)
     units = Units(store, world.clock, SortableIds(world.clock), committed=lambda: None)
     await units.write(recover)
-    await units.write(deadlines.next_ms)
+    await units.read(deadlines.next_ms)
     opened_ms = 1000 * (perf_counter() - began)
     held = max(_resident() - before, 0)
     try:
@@ -120,7 +120,8 @@ async def _costs(world: World, units: Units, size: int) -> dict[str, float]:
         await _accept(units, f"news{n}", f"pr:0#{n * 7919 % (size - 1) + 1}")
 
     async def tick() -> None:
-        await units.write(lambda u: (deadlines.fire_due(u), deadlines.next_ms(u)))
+        await units.read(deadlines.next_ms)
+        await units.write(deadlines.fire_due)
 
     async def claim() -> None:
         at_ms = now_ms(world.clock) - 365 * 86_400_000  # nothing was ready then

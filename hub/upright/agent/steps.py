@@ -61,11 +61,13 @@ def open_turn(u: Unit, claim: Claim, limits: Limits) -> tuple[Turn, Action]:
     A question that a dead hub's side step did not answer is taken like any other trigger.
     """
     turn = begin(u, claim)
-    turn.declined = frozenset(strategy.pressing(u.c, claim.session).questions)
-    action = next_action(look(u.c, turn), limits)
+    pressing = strategy.pressing(u.c, claim.session)
+    turn.declined = frozenset(pressing.questions)
+    action = next_action(_view(u.c, turn, pressing), limits)
     if isinstance(action, TakeInbox):
-        take_inbox(u, turn)
-        action = next_action(look(u.c, turn), limits)
+        _take(u, turn, pressing)
+        pressing = strategy.pressing(u.c, claim.session)
+        action = next_action(_view(u.c, turn, pressing), limits)
     return turn, action
 
 
@@ -103,10 +105,13 @@ def tools(turn: Turn) -> tuple[ToolSpec, ...]:
 def look(c: Connection, turn: Turn) -> View:
     """Read what the next decision needs."""
     sessions.check(c, turn.claim)
+    return _view(c, turn, strategy.pressing(c, turn.claim.session))
+
+
+def _view(c: Connection, turn: Turn, pressing: Pressing) -> View:
     item = work.read(c, turn.work) if turn.work else None
     mine = jobs.briefs(c, turn.claim.session)
     open_calls = {call.id for call in unanswered(turn.messages)}
-    pressing = strategy.pressing(c, turn.claim.session)
     beside = len([one for one in pressing.questions if one not in turn.declined])
     came = sessions.inbox(c, turn.claim.session)
     # a turn that begins takes all that wakes; one that runs is not prolonged by what was folded,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from typing import Final
 
 from upright.core.ids import SessionId
 from upright.engine.clock import now_ms
 from upright.engine.hints import Hint
 from upright.engine.units import Units
 from upright.store import deadlines
-from upright.store.unit import Unit
+
+SOON_S: Final = 0.05
+"""How long at the least until the next look: the database's clock may be behind this one."""
 
 log = logging.getLogger(__name__)
 
@@ -33,18 +36,20 @@ class Timers:
     async def run(self) -> None:
         """Fire what is due, for ever."""
         while True:
-            woken, next_ms = await self._units.write(_fire)
-            if woken:
-                log.info("timers.fired", extra={"sessions": woken})
-                self._woken(woken)
+            next_ms = await self._units.read(deadlines.next_ms)
+            if next_ms is not None and next_ms <= now_ms(self._units.clock):
+                await self._fire()
+                next_ms = await self._units.read(deadlines.next_ms)
             await self._hint.wait(self._pause_s(next_ms))
+
+    async def _fire(self) -> None:
+        woken = await self._units.write(deadlines.fire_due)
+        if woken:
+            log.info("timers.fired", extra={"sessions": woken})
+            self._woken(woken)
 
     def _pause_s(self, next_ms: int | None) -> float:
         if next_ms is None:
             return self._sweep_s
         wait_s = (next_ms - now_ms(self._units.clock)) / 1000
-        return min(max(wait_s, 0.0), self._sweep_s)
-
-
-def _fire(u: Unit) -> tuple[list[SessionId], int | None]:
-    return deadlines.fire_due(u), deadlines.next_ms(u)
+        return min(max(wait_s, SOON_S), self._sweep_s)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import sqlalchemy as sa
+
 from upright.api import Channel
 from upright.core import work as machine
 from upright.core.ids import SessionId
@@ -13,7 +17,9 @@ from upright.store.events import About, record
 from upright.store.requests import Asked
 from upright.store.unit import Unit
 
-_BATCH = 200
+_BATCH: Final = 200
+_SOONEST: Final = sa.union_all(waits.EARLIEST, requests.EARLIEST, watches.EARLIEST).subquery()
+_NEXT: Final = sa.select(sa.func.min(_SOONEST.c.at_ms))
 
 
 def fire_due(u: Unit) -> list[SessionId]:
@@ -81,7 +87,7 @@ def _wake(u: Unit, item: WorkItem, wait: Wait) -> SessionId:
     return item.session
 
 
-def next_ms(u: Unit) -> int | None:
+def next_ms(c: sa.Connection) -> int | None:
     """Return when the next wait, request or watch is due."""
-    times = (waits.next_deadline_ms(u.c), requests.next_expiry_ms(u.c), watches.next_ms(u.c))
-    return min((at for at in times if at is not None), default=None)
+    found: int | None = c.scalar(_NEXT)
+    return found

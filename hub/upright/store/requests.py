@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -14,7 +15,10 @@ from upright.store.events import About, record
 from upright.store.tables import REQUEST
 from upright.store.unit import Unit
 
-_LIFE_MS = 90 * 24 * 3600 * 1000
+_LIFE_MS: Final = 90 * 24 * 3600 * 1000
+EARLIEST: Final = sa.select(sa.func.min(REQUEST.c.expires_at_ms).label("at_ms")).where(
+    REQUEST.c.state == RequestState.ASKED.value
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,13 +151,3 @@ def is_open(c: sa.Connection, work: str) -> bool:
     """Say whether a person still has something to answer for this item."""
     mine = sa.and_(REQUEST.c.work_id == work, REQUEST.c.state == RequestState.ASKED.value)
     return c.scalar(sa.select(REQUEST.c.id).where(mine).limit(1)) is not None
-
-
-def next_expiry_ms(c: sa.Connection) -> int | None:
-    """Return when the next open request expires."""
-    found: int | None = c.scalar(
-        sa.select(sa.func.min(REQUEST.c.expires_at_ms)).where(
-            REQUEST.c.state == RequestState.ASKED.value
-        )
-    )
-    return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, cast
 
 import sqlalchemy as sa
@@ -45,6 +46,15 @@ _CLAIM: Final = (
     .values(lease_epoch=SESSION.c.lease_epoch + 1, lease_until_ms=sa.bindparam("until_ms"))
     .returning(SESSION.c.id, SESSION.c.lease_epoch)
 )
+_RENEW: Final = (
+    SESSION.update()
+    .where(_ONE, SESSION.c.lease_epoch == sa.bindparam("epoch"))
+    .values(
+        lease_until_ms=sa.case(
+            (SESSION.c.lease_until_ms.is_not(None), sa.bindparam("until_ms", type_=sa.BigInteger()))
+        )
+    )
+)
 _NEXT_READY: Final = sa.select(sa.func.min(_READY)).where(
     _READY.is_not(None),  # what sleeps is not in the index, and not looked at
     SESSION.c.lease_until_ms.is_(None),
@@ -60,11 +70,25 @@ _ENTRIES: Final = (
     )
     .order_by(ENTRY.c.n)
 )
-_LAST: Final = sa.select(sa.func.max(ENTRY.c.n)).where(
-    ENTRY.c.session_id == sa.bindparam("session")
+_EPOCH: Final = sa.select(SESSION.c.lease_epoch).where(_ONE)
+_GIVEN: Final = ("turn_id", "message_json", "digest", "ends_turn", "at_ms")
+# the fence, the next number and the generation in one statement
+_ADD_ENTRY: Final = (
+    ENTRY.insert()
+    .from_select(
+        ["session_id", "n", "generation", *_GIVEN],
+        sa.select(
+            SESSION.c.id,
+            sa.select(sa.func.coalesce(sa.func.max(ENTRY.c.n) + 1, 0))
+            .where(ENTRY.c.session_id == sa.bindparam("session"))
+            .scalar_subquery(),
+            SESSION.c.generation,
+            *(sa.bindparam(name, type_=ENTRY.c[name].type) for name in _GIVEN),
+        ).where(_ONE, SESSION.c.lease_epoch == sa.bindparam("epoch")),
+        include_defaults=False,
+    )
+    .returning(ENTRY.c.n)
 )
-_STANDING: Final = sa.select(SESSION.c.lease_epoch, SESSION.c.generation).where(_ONE)
-_ADD_ENTRY: Final = ENTRY.insert()
 _ADD_TURN: Final = TURN.insert()
 _CUT_TURN: Final = (
     TURN.update()
@@ -231,8 +255,13 @@ def renew(c: sa.Connection, claims: Iterable[Claim], until_ms: int) -> list[Clai
 
     Leased anew, a session at rest would not hear its next trigger until that ran out.
     """
-    prolonged = sa.case((SESSION.c.lease_until_ms.is_not(None), until_ms))
-    return [one for one in claims if not _held(c, one, {"lease_until_ms": prolonged})]
+    return [
+        one
+        for one in claims
+        if not c.execute(
+            _RENEW, {"session": one.session, "epoch": one.epoch, "until_ms": until_ms}
+        ).rowcount
+    ]
 
 
 def next_ready_ms(c: sa.Connection) -> int | None:
@@ -248,20 +277,23 @@ def free_all(c: sa.Connection) -> int:
 
 def check(c: sa.Connection, lease: Claim) -> None:
     """Raise LeaseLostError when somebody else leads this session now."""
-    _generation(c, lease)
-
-
-def _generation(c: sa.Connection, lease: Claim) -> int:
-    """Return the generation of a session that is still ours."""
-    row = c.execute(_STANDING, {"session": lease.session}).one_or_none()
-    if row is None or row.lease_epoch != lease.epoch:
+    epoch = c.scalar(_EPOCH, {"session": lease.session})
+    if epoch != lease.epoch:
         raise LeaseLostError(session=lease.session, epoch=lease.epoch)
-    return int(row.generation)
 
 
-def _held(c: sa.Connection, lease: Claim, values: dict[str, object]) -> bool:
-    mine = sa.and_(SESSION.c.id == lease.session, SESSION.c.lease_epoch == lease.epoch)
-    return c.execute(SESSION.update().where(mine).values(**values)).rowcount == 1
+def _held(c: sa.Connection, lease: Claim, values: Mapping[str, object]) -> bool:
+    """Set columns of a session that is still ours; say whether it is."""
+    mine = {"session": lease.session, "epoch": lease.epoch}
+    given = {f"to_{name}": value for name, value in values.items()}
+    return c.execute(_setting(tuple(values)), {**mine, **given}).rowcount == 1
+
+
+@cache
+def _setting(columns: tuple[str, ...]) -> sa.Update:
+    values = {name: sa.bindparam(f"to_{name}", type_=SESSION.c[name].type) for name in columns}
+    mine = sa.and_(_ONE, SESSION.c.lease_epoch == sa.bindparam("epoch"))
+    return SESSION.update().where(mine).values(**values)
 
 
 def update(c: sa.Connection, lease: Claim, **values: object) -> None:
@@ -336,21 +368,23 @@ class Line:
 
 
 def append(u: Unit, lease: Claim, line: Line) -> int:
-    """Append one message under the lease; return its number."""
-    generation = _generation(u.c, lease)
-    last = u.c.scalar(_LAST, {"session": lease.session})
-    number = 0 if last is None else last + 1
+    """Append one message under the lease; return its number.
+
+    Raises:
+        LeaseLostError: the epoch is not ours any more.
+    """
     entry = {
-        "session_id": lease.session,
-        "n": number,
-        "generation": generation,
+        "session": lease.session,
+        "epoch": lease.epoch,
         "turn_id": line.turn,
         "message_json": encode(line.message),
         "digest": line.digest,
         "ends_turn": line.ends_turn,
         "at_ms": u.now_ms,
     }
-    u.c.execute(_ADD_ENTRY, entry)
+    number: int | None = u.c.scalar(_ADD_ENTRY, entry)
+    if number is None:
+        raise LeaseLostError(session=lease.session, epoch=lease.epoch)
     return number
 
 

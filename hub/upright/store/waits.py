@@ -25,7 +25,7 @@ _ADD: Final = WAIT.insert()
 _MOVE: Final = (
     WAIT.update().where(WAIT.c.id == sa.bindparam("wait")).values(state=sa.bindparam("to"))
 )
-_EARLIEST: Final = sa.select(sa.func.min(WAIT.c.deadline_ms)).where(IS_OPEN)
+EARLIEST: Final = sa.select(sa.func.min(WAIT.c.deadline_ms).label("at_ms")).where(IS_OPEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +130,6 @@ def works_waiting(c: sa.Connection, kind: WaitKind, ref: str) -> list[WorkId]:
     """Find the items with an open wait of this source."""
     found = sa.select(WAIT.c.work_id).where(IS_OPEN, WAIT.c.kind == kind.value, WAIT.c.ref == ref)
     return [WorkId(work) for work in c.scalars(found.distinct())]
-
-
-def next_deadline_ms(c: sa.Connection) -> int | None:
-    """Return the earliest open deadline."""
-    found: int | None = c.scalar(_EARLIEST)
-    return found
 
 
 def store(c: sa.Connection, wait: Wait) -> None:

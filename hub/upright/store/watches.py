@@ -38,7 +38,9 @@ _DUE: Final = (
     .order_by(WATCH.c.next_ms)
     .limit(_BATCH)
 )
-_NEXT: Final = sa.select(sa.func.min(WATCH.c.next_ms)).where(WATCH.c.next_ms.is_not(None))
+EARLIEST: Final = sa.select(sa.func.min(WATCH.c.next_ms).label("at_ms")).where(
+    WATCH.c.next_ms.is_not(None)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,12 +236,6 @@ def fire_due(u: Unit) -> list[SessionId]:
         _fire(u, _Job(id=one.job, work=job.work_id), later, said)
         woken.append(one.session)
     return woken
-
-
-def next_ms(c: sa.Connection) -> int | None:
-    """Return when the next interval passes."""
-    found: int | None = c.scalar(_NEXT)
-    return found
 
 
 def _read(row: sa.Row[tuple[object, ...]]) -> Watch:

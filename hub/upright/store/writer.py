@@ -170,19 +170,16 @@ class Writer:
 
 
 def _run_one(connection: Connection, waiting: _Waiting) -> None:
-    connection.exec_driver_sql("SAVEPOINT unit")
+    bare = cast("sqlite3.Connection", connection.connection.dbapi_connection)
+    bare.execute("SAVEPOINT unit")  # past SQLAlchemy, which would take longer for it than SQLite
     try:
         waiting.result = waiting.unit(connection)
     except Exception as error:  # the caller gets it; the group goes on
         waiting.error = unfit(error) or error
-        if not _in_transaction(connection):  # disk full, I/O error: SQLite rolled back all
+        if not bare.in_transaction:  # disk full, I/O error: SQLite rolled back all
             raise
-        connection.exec_driver_sql("ROLLBACK TO unit")
-    connection.exec_driver_sql("RELEASE unit")
-
-
-def _in_transaction(connection: Connection) -> bool:
-    return cast("sqlite3.Connection", connection.connection.dbapi_connection).in_transaction
+        bare.execute("ROLLBACK TO unit")
+    bare.execute("RELEASE unit")
 
 
 def _mark(group: Sequence[_Waiting], lost: StoreUnavailableError) -> None:

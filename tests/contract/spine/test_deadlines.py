@@ -133,7 +133,7 @@ async def test_each_kind_of_wait_has_a_deadline_of_its_own(
     asked = waits.Asked(kind=kind, ref="x", why="?")
     wait = await hub.do(lambda u: waits.register(u, item.id, asked))
     assert (wait.deadline_ms, wait.on_deadline) == (START_MS + 1000 * seconds, then)
-    assert await hub.do(deadlines.next_ms) == wait.deadline_ms
+    assert await hub.see(deadlines.next_ms) == wait.deadline_ms
 
 
 @pytest.mark.parametrize("seconds", [0, -1, None])

@@ -17,7 +17,7 @@ from upright.core.wait import WaitKind
 from upright.engine.embedded import EmbeddedEngine, EngineLimits
 from upright.engine.ports import Lease
 from upright.engine.signals import Signals
-from upright.engine.timers import Timers
+from upright.engine.timers import SOON_S, Timers
 from upright.store import intake, sessions, waits
 from upright.store.errors import StoreUnavailableError
 from upright.store.sessions import Claim
@@ -290,7 +290,7 @@ async def test_timers_fire_what_is_due_and_wake_the_session(hub: StillHub) -> No
 
 @pytest.mark.parametrize(
     ("next_ms", "pause_s"),
-    [(None, 30.0), (START_MS + 5000, 5.0), (START_MS - 5000, 0.0), (START_MS + 10**9, 30.0)],
+    [(None, 30.0), (START_MS + 5000, 5.0), (START_MS - 5000, SOON_S), (START_MS + 10**9, 30.0)],
 )
 async def test_timers_sleep_until_the_next_deadline_and_no_longer_than_a_sweep(
     hub: StillHub, next_ms: int | None, pause_s: float

@@ -314,7 +314,7 @@ async def test_no_wake_comes_without_a_new_fact(hub: StillHub) -> None:
         hub.clock.go_on(1.0)
     assert all(batch for batch in taken.batches[item.session])
     assert await hub.rows(TURN) == []
-    assert await hub.do(deadlines.next_ms) is not None
+    assert await hub.see(deadlines.next_ms) is not None
 
 
 @pytest.mark.clause("B2.5")

@@ -107,7 +107,7 @@ class Month:
         end_ms = START_MS + DAYS * DAY_MS + DAY_MS // 2
         plan = [START_MS + half * DAY_MS // 2 for half in range(1, 2 * DAYS + 1)]
         while True:
-            next_ms = await self.hub.do(deadlines.next_ms)
+            next_ms = await self.hub.see(deadlines.next_ms)
             assert next_ms is not None
             if next_ms > end_ms and not plan:
                 return

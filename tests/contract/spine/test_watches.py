@@ -151,7 +151,7 @@ async def test_a_watch_ends_with_its_job_whose_last_line_needs_no_end(hub: Still
 async def test_an_interval_tells_the_status_and_missed_times_count_as_one(hub: StillHub) -> None:
     item, job = await running(hub)
     await watch(hub, job, every_s=60)
-    assert await hub.do(deadlines.next_ms) == START_MS + 60_000
+    assert await hub.see(deadlines.next_ms) == START_MS + 60_000
     hub.clock.go_on(59.9)
     assert await hub.do(deadlines.fire_due) == []
     await prints(hub, job, 0, b"half done\n")
