@@ -117,7 +117,8 @@ def plugins(place: Place) -> Iterator[Finding]:
         else:
             yield ok(f"plugin {plugin.entry.name}", plugin.manifest.summary)
     settings = place.settings
-    wrong = problems(settings.sources, known, file=str(settings.file))
+    sources = {name: one for name, one in settings.sources.items() if one.enabled}
+    wrong = problems(sources, known, file=str(settings.file))
     for name in settings.sources:
         if name in wrong:
             yield failed(f"source {name}", wrong[name])
@@ -190,6 +191,8 @@ def _sources(place: Place) -> Iterator[Finding]:
         name, said = f"source {row['name']}", f"{row['state']} {row['reason']}".strip()
         if row["state"] in {"ready", "loading"}:
             yield ok(name, said)
+        elif row["state"] == "paused":
+            yield note(name, said, f"upright source enable {row['name']}")
         else:
             yield failed(name, said, f"upright source retry {row['name']}")
 

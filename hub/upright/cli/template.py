@@ -64,6 +64,7 @@ _HEAD: Final = """\
 #format = "auto"
 
 # A source: its connector, what it may bring (explicit_only, candidates, off), and the kind's keys.
+# `upright source add NAME KIND key=value…` writes one; enabled = false keeps it and loads nothing.
 # Its webhooks go to https://YOUR-HUB/hooks/NAME.
 #[sources.github]
 #connector = "github"

@@ -13,6 +13,7 @@ from upright.engine.clock import now_ms
 from upright.engine.units import Units
 from upright.plugin.connectors import Connectors
 from upright.store import devices, people
+from upright.store.errors import UnknownIdError
 from upright.web.parts import RefusedError
 
 BY = "operator"
@@ -91,6 +92,13 @@ class HubCommands:
         cut = self._parts.links.revoke(device)
         self._parts.woken(told)
         return {"device": device, "revoked": True, "was_online": cut}
+
+    async def test(self, source: str) -> object:
+        """Look live whether a source could work."""
+        found = await self._parts.connectors.validate(source)
+        if found is None:
+            raise UnknownIdError(source)
+        return found
 
     async def retry(self, source: str) -> object:
         """Try a source again now."""

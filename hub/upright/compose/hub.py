@@ -25,7 +25,6 @@ from upright.compose.talk import HubTalk
 from upright.core.backoff import Backoff
 from upright.core.fold import Quiet
 from upright.core.ids import SessionId
-from upright.core.trigger import People
 from upright.core.turn import Limits as TurnLimits
 from upright.devices.dispatch import Dispatcher, Wiring
 from upright.devices.door import Door, DoorParts
@@ -46,6 +45,7 @@ from upright.engine.units import Units
 from upright.engine.watchman import Watchman
 from upright.llm.chat import OpenAIChat
 from upright.outward.sender import Sender, SenderLimits, SenderParts
+from upright.plugin.breaker import BreakerLimits
 from upright.plugin.connectors import Connectors, open_connectors
 from upright.plugin.context import World
 from upright.plugin.life import LifeParts, Standing
@@ -215,6 +215,7 @@ class _Builder:
             backoff=Backoff(base_s=limits.connector_base_s, cap_s=limits.connector_cap_s),
             start_s=limits.connector_start_s,
             stop_s=limits.connector_stop_s,
+            breaker=BreakerLimits(breaks=limits.connector_breaks, rest_s=limits.connector_rest_s),
         )
         file = str(self.settings.file)
         return open_connectors(self.settings.sources, listed(installed()), parts, file=file)
@@ -236,10 +237,6 @@ class _Builder:
 
     def runner(self, model: ChatModel, sender: Sender, connectors: Connectors) -> TurnRunner:
         limits = self.settings.limits
-
-        async def people() -> People:
-            return (await self.units.read(self.intake.policy)).people
-
         return TurnRunner(
             AgentParts(
                 units=self.units,
@@ -251,7 +248,9 @@ class _Builder:
                 timers=self.timers.hint,
                 roll=roll,
                 draining=lambda: self.engine.draining,
-                talk=HubTalk(connectors=connectors, people=people),
+                talk=HubTalk(
+                    connectors=connectors, policy=lambda: self.units.read(self.intake.policy)
+                ),
                 limits=AgentLimits(
                     turn=TurnLimits(max_steps=limits.steps_per_turn),
                     inline_wait_s=limits.inline_wait_s,

@@ -10,8 +10,8 @@ from typing import Final, Protocol
 
 from upright.api import Capabilities, ConnectorError, Message, Neighbours, Trigger
 from upright.core.talk import Around, near
-from upright.core.trigger import People
 from upright.engine.ports import TalkQuestion
+from upright.store.intake import Policy
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +34,10 @@ class Histories(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubTalk:
-    """Implements ``engine.ports.Talk``; ``people`` returns whom the configuration knows now."""
+    """Implements ``engine.ports.Talk``; ``policy`` returns what is known of people now."""
 
     connectors: Histories
-    people: Callable[[], Awaitable[People]]
+    policy: Callable[[], Awaitable[Policy]]
     patience_s: float = PATIENCE_S
 
     async def __call__(self, question: TalkQuestion) -> Around | None:
@@ -55,7 +55,7 @@ class HubTalk:
             why = str(error) or f"no answer within {self.patience_s:g} s"
             log.warning("talk.not_told", extra={"source": source, "why": why})
             return None
-        people = await self.people()
+        people = (await self.policy()).people
         return Around(
             before=near(source, _last(found.before, asked.before), people),
             after=near(source, found.after[: asked.after], people),

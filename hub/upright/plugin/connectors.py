@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from upright.api import (
     Capabilities,
@@ -13,11 +14,12 @@ from upright.api import (
     Health,
     InboundRequest,
     Neighbours,
+    Probe,
     Receipt,
     Trigger,
 )
 from upright.core.connector import ConnectorState
-from upright.plugin.life import Life, LifeParts, Standing
+from upright.plugin.life import DeadLetters, Life, LifeParts, Standing
 from upright.plugin.loading import Door, Loaded
 from upright.plugin.manifest import Listed
 from upright.plugin.reconcile import ReconcileParts, reconcile
@@ -27,20 +29,22 @@ from upright.settings.shape import SourceSection
 
 log = logging.getLogger(__name__)
 
+DISABLED: Final = "disabled in the configuration"
+
 
 class Connectors:
-    """All sources. A source that can't be loaded is a ``failed`` row; the rest run."""
+    """All sources. What can't be loaded is ``failed``, what is disabled ``paused``; others run."""
 
     def __init__(
-        self, lives: Mapping[str, Life], failed: Mapping[str, Standing], parts: LifeParts
+        self, lives: Mapping[str, Life], still: Mapping[str, Standing], parts: LifeParts
     ) -> None:
         self._lives = lives
-        self._failed = failed
+        self._still = still
         self._parts = parts
 
     async def run(self, reconciling: ReconcileParts | None = None) -> None:
         """Live until cancelled: one supervised task a source, and one that reconciles it (B2.3)."""
-        for standing in self._failed.values():
+        for standing in self._still.values():
             await self._parts.report(standing)
         async with asyncio.TaskGroup() as group:
             for name, life in self._lives.items():
@@ -57,7 +61,7 @@ class Connectors:
     def standings(self) -> tuple[Standing, ...]:
         """Return every source's state, by name."""
         alive = {name: life.standing for name, life in self._lives.items()}
-        return tuple(standing for _, standing in sorted({**self._failed, **alive}.items()))
+        return tuple(standing for _, standing in sorted({**self._still, **alive}.items()))
 
     def retry(self, source: str) -> bool:
         """Try a source again now; False when there is nothing to try."""
@@ -68,7 +72,7 @@ class Connectors:
 
     def capabilities(self, source: str) -> Capabilities | None:
         """Return what a source can do; None when no source has this name."""
-        if source in self._failed:
+        if source in self._still:
             return Capabilities()
         life = self._lives.get(source)
         return life.capabilities() if life else None
@@ -77,6 +81,19 @@ class Connectors:
         """Say how a source's ears are; nothing is known of one that has failed."""
         life = self._lives.get(source)
         return life.health() if life else Health()
+
+    def dead(self, source: str) -> DeadLetters:
+        """Count the requests that broke a source's connector, since the hub was started."""
+        life = self._lives.get(source)
+        return life.dead if life else DeadLetters()
+
+    async def validate(self, source: str) -> Probe | None:
+        """Look live whether a source could work; None when no source has this name."""
+        life = self._lives.get(source)
+        if life is not None:
+            return await life.validate()
+        still = self._still.get(source)
+        return Probe(ok=False, summary=f"{still.state.value}: {still.reason}") if still else None
 
     async def neighbours(
         self, source: str, trigger: Trigger, before: int, after: int
@@ -96,9 +113,9 @@ class Connectors:
         life = self._lives.get(source)
         if life is not None:
             return life
-        failed = self._failed.get(source)
-        said = f"the source {source} has failed: {failed.reason}" if failed else "no such source"
-        raise ConnectorNotReadyError(said)
+        still = self._still.get(source)
+        said = f"the source {source} is {still.state.value}: {still.reason}" if still else ""
+        raise ConnectorNotReadyError(said or "no such source")
 
 
 def open_connectors(
@@ -112,19 +129,29 @@ def open_connectors(
 
     This imports plugins, so it blocks: before the loop runs, or in a thread.
     """
-    loaded = Door().connectors(plugins, {source.connector for source in sources.values()})
+    loaded = Door().connectors(plugins, _wanted(sources))
     lives: dict[str, Life] = {}
-    failed: dict[str, Standing] = {}
+    still: dict[str, Standing] = {}
     for name, source in sources.items():
+        if not source.enabled:
+            still[name] = _at_rest(name, source, ConnectorState.PAUSED, DISABLED)
+            continue
         made = _life(name, source, loaded, parts, file=file)
         if isinstance(made, Life):
             lives[name] = made
         else:
-            failed[name] = Standing(
-                source=name, kind=source.connector, state=ConnectorState.FAILED, reason=made
-            )
+            still[name] = _at_rest(name, source, ConnectorState.FAILED, made)
             log.error("source.failed", extra={"source": name, "why": made})
-    return Connectors(lives, failed, parts)
+    return Connectors(lives, still, parts)
+
+
+def _wanted(sources: Mapping[str, SourceSection]) -> set[str]:
+    """Return the kinds to load: those of enabled sources."""
+    return {source.connector for source in sources.values() if source.enabled}
+
+
+def _at_rest(name: str, source: SourceSection, state: ConnectorState, why: str) -> Standing:
+    return Standing(source=name, kind=source.connector, state=state, reason=why)
 
 
 def problems(

@@ -20,6 +20,7 @@ from upright.api import (
     Health,
     InboundRequest,
     Neighbours,
+    Probe,
     Receipt,
     Trigger,
     UnknownSendError,
@@ -27,6 +28,7 @@ from upright.api import (
 from upright.core import connector as machine
 from upright.core.backoff import Backoff
 from upright.core.connector import AuthFailed, Broke, ConnectorEvent, ConnectorState, NotReady
+from upright.plugin.breaker import Breaker, BreakerLimits
 from upright.plugin.context import Context, World, references
 from upright.settings.secrets import Secrets
 
@@ -41,6 +43,19 @@ class Standing:
     kind: str
     state: ConnectorState
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetters:
+    """Requests that broke the connector: how many, why the last one did, and when."""
+
+    count: int = 0
+    last: str = ""
+    at: datetime | None = None
+
+    def with_one(self, reason: str, at: datetime) -> DeadLetters:
+        """Count one more."""
+        return DeadLetters(count=self.count + 1, last=reason, at=at)
 
 
 class Report(Protocol):
@@ -60,6 +75,7 @@ class LifeParts:
     report: Report
     roll: Callable[[], float]
     backoff: Backoff = field(default_factory=Backoff)
+    breaker: BreakerLimits = field(default_factory=BreakerLimits)
     start_s: float = 30.0
     stop_s: float = 5.0
 
@@ -93,6 +109,8 @@ class Life:
         self._trouble: asyncio.Queue[_Trouble] = asyncio.Queue(maxsize=1)
         self._retry = asyncio.Event()
         self._tried = asyncio.Event()
+        self._breaker = Breaker(limits=parts.breaker)
+        self._dead = DeadLetters()
         self._ups = 0  # how often it became ready
         self._up = asyncio.Event()
 
@@ -105,22 +123,28 @@ class Life:
     # -------------------------------------------------------------- its task
     async def run(self) -> None:
         """Start, and start again after trouble, until cancelled; then stop in order."""
-        tries = 0
         await self._parts.report(self.standing)
         try:
             while True:
-                trouble = await self._start()
+                trouble, ran_s = await self._start(), 0.0
                 if trouble is None:
-                    await self._move(machine.Started(), "")
-                    tries, trouble = 0, await self._until_trouble()
-                tries += 1
-                await self._move(trouble.event, trouble.reason)
-                await self._until_next_try(trouble, tries)
+                    trouble, ran_s = await self._run()
+                self._breaker.failed(trouble.event, ran_s=ran_s)
+                await self._move(trouble.event, self._breaker.said(trouble.reason))
+                await self._until_next_try(trouble)
                 await self._move(machine.Retried(), "")
         finally:
             await self._stop(self._connector)
             self._connector = None
             await self._move(machine.ShutDown(), "")
+
+    async def _run(self) -> tuple[_Trouble, float]:
+        """Be ready until trouble comes; return it, and after how long it came."""
+        clock = self._parts.world.clock
+        began = clock.monotonic()
+        await self._move(machine.Started(), "")
+        trouble = await self._until_trouble()
+        return trouble, clock.monotonic() - began
 
     async def tried(self) -> None:
         """Return once it has been started, or that went wrong, for the first time."""
@@ -194,13 +218,14 @@ class Life:
         if trouble := await self._trouble_of(listen()):
             self._tell(trouble)
 
-    async def _until_next_try(self, trouble: _Trouble, tries: int) -> None:
+    async def _until_next_try(self, trouble: _Trouble) -> None:
         """Wait for the backoff; where a person must act, for :meth:`retry` alone."""
         self._retry.clear()
-        delay_s = None
+        tries, delay_s = self._breaker.tries, None
         if not isinstance(trouble.event, AuthFailed):
             backoff, roll = self._parts.backoff, self._parts.roll()
-            delay_s = backoff.delay_s(tries, roll=roll, at_least_s=trouble.at_least_s)
+            at_least_s = max(trouble.at_least_s or 0.0, self._breaker.rest_s or 0.0)
+            delay_s = backoff.delay_s(tries, roll=roll, at_least_s=at_least_s)
         extra = {"source": self._source, "tries": tries, "delay_s": delay_s, "why": trouble.reason}
         log.warning("source.waits", extra=extra)
         try:
@@ -208,6 +233,7 @@ class Life:
                 await self._retry.wait()
         except TimeoutError:
             return
+        self._breaker.reset()
 
     async def _stop(self, connector: Connector | None) -> None:
         if connector is None:
@@ -280,8 +306,37 @@ class Life:
         Raises:
             TriggerRejectedError: it is refused.
             ConnectorNotReadyError: it has never been ready, or is switched off.
+            Exception: the connector broke over this request alone: a dead letter, and counted.
         """
-        return await self._ready_to_hear().receive(request)
+        connector = self._ready_to_hear()
+        try:
+            return await connector.receive(request)
+        except ConnectorError:
+            raise
+        except Exception as error:
+            at = self._parts.world.clock.now()
+            self._dead = self._dead.with_one(f"{type(error).__name__}: {error}", at)
+            raise
+
+    async def validate(self) -> Probe:
+        """Look live whether it could work; what goes wrong is the answer, not an error."""
+        if self._connector is None:
+            return Probe(ok=False, summary=self._not_ready())
+        try:
+            async with asyncio.timeout(self._parts.start_s):
+                return await self._connector.validate()
+        except TimeoutError:
+            return Probe(ok=False, summary=f"no answer within {self._parts.start_s:g} s")
+        except ConnectorError as error:
+            return Probe(ok=False, summary=str(error))
+        except Exception as error:
+            log.exception("source.validate_broke", extra={"source": self._source})
+            return Probe(ok=False, summary=f"its check broke: {type(error).__name__}: {error}")
+
+    @property
+    def dead(self) -> DeadLetters:
+        """What could not be taken in, since the hub was started."""
+        return self._dead
 
     async def send(self, effect: Effect) -> Receipt:
         """Perform an effect.

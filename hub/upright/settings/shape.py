@@ -153,9 +153,13 @@ class RoutingSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSection:
-    """``[sources.NAME]``: ``keys`` belong to the kind and are read when its plugin is loaded."""
+    """``[sources.NAME]``: ``keys`` belong to the kind and are read when its plugin is loaded.
+
+    One that is not ``enabled`` stays listed, and nothing of it is loaded.
+    """
 
     connector: str
+    enabled: bool = True
     mode: Mode = Mode.CANDIDATES
     keys: Mapping[str, Any] = field(default_factory=dict)
 
@@ -237,6 +241,8 @@ class Limits:
     connector_stop_s: float = 5.0
     connector_base_s: float = 1.0
     connector_cap_s: float = 300.0
+    connector_breaks: int = 5
+    connector_rest_s: float = 900.0
     hook_body_s: float = 30.0
     fold_quiet_s: float = 2.0  # what follows a trigger within this folds into the next wake
     fold_max_s: float = 30.0  # however steadily it comes

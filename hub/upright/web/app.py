@@ -63,6 +63,7 @@ def routes() -> Iterable[web.RouteDef]:
         post("/v1/devices/{id}/revoke", commands.revoke),
         get("/v1/sources", reads.sources),
         post("/v1/sources/{name}/retry", commands.retry),
+        post("/v1/sources/{name}/test", commands.test),
         get("/v1/costs", reads.spent),
         get("/v1/stalled", reads.stalled),
         *oversight.routes(),

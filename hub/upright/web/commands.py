@@ -52,6 +52,11 @@ async def revoke(request: web.Request) -> web.Response:
     return answer(await request.app[PARTS].commands.revoke(device))
 
 
+async def test(request: web.Request) -> web.Response:
+    """Look live whether a source could work."""
+    return answer(await request.app[PARTS].commands.test(request.match_info["name"]))
+
+
 async def retry(request: web.Request) -> web.Response:
     """Try a source again now."""
     return answer(await request.app[PARTS].commands.retry(request.match_info["name"]))

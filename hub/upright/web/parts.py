@@ -69,6 +69,10 @@ class Hooks(Protocol):
         """Say when the service last gave a sign of life, and what may have been missed."""
         ...
 
+    def dead(self, source: str) -> object:
+        """Count the requests that broke a connector (``plugin.life.DeadLetters``)."""
+        ...
+
     async def receive(self, source: str, request: InboundRequest) -> Sequence[Trigger]:
         """Verify and parse; TriggerRejectedError or ConnectorNotReadyError."""
         ...
@@ -107,6 +111,10 @@ class Commands(Protocol):
 
     async def revoke(self, device: str) -> object:
         """Take a device's right away and cut its link."""
+        ...
+
+    async def test(self, source: str) -> object:
+        """Look live whether a source could work (``api.Probe``)."""
         ...
 
     async def retry(self, source: str) -> object:

@@ -96,13 +96,15 @@ async def sources(request: web.Request) -> web.Response:
     """List sources and their states.
 
     ``heard_at_ms`` is when a source brought its last trigger, ``alive_at_ms`` when its service last
-    gave a sign of life; ``gap`` says what may have been missed for good.
+    gave a sign of life; ``gap`` says what may have been missed for good; ``dead`` counts the
+    requests that broke its connector.
     """
     hooks = request.app[PARTS].hooks
     rows = await request.app[PARTS].store.read(views.sources)
     for source in rows:
         health = hooks.health(source["name"])
         source |= {"alive_at_ms": health.heard_at, "gap": health.gap}
+        source["dead"] = hooks.dead(source["name"])
     return answer(rows)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fixtures.agents import Agents, ScriptedChat, call, named
-from fixtures.still_hub import ANN, EVE, SOURCE, StillHub, trigger
+from fixtures.still_hub import ANN, EVE, POLICY, SOURCE, StillHub, trigger
 from upright.api import (
     Actor,
     Address,
@@ -26,6 +27,7 @@ from upright.core.transcript import Role
 from upright.core.trigger import People
 from upright.engine.ports import Talk, TalkQuestion, untold
 from upright.store import conversation, intake
+from upright.store.intake import Policy
 
 TRIGGER_ID = named("tr")
 
@@ -144,10 +146,10 @@ class Service:
         return Neighbours(before=messages[:4], after=messages[5:], whole=True)
 
     async def __call__(self, question: TalkQuestion) -> Around | None:
-        async def people() -> People:
-            return People()
+        async def policy() -> Policy:
+            return replace(POLICY, people=People())
 
-        talk = HubTalk(connectors=self, people=people)
+        talk = HubTalk(connectors=self, policy=policy)
         return await talk(question)
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fixtures.plugins import MakePlugin, Recorded
-from upright.api import ConnectorNotReadyError, InboundRequest
+from upright.api import ConnectorNotReadyError, InboundRequest, Probe
 from upright.core.connector import ConnectorState
 from upright.plugin.connectors import Connectors, open_connectors
 from upright.plugin.life import LifeParts
@@ -80,6 +80,27 @@ async def test_a_connector_that_lacks_a_method_fails_alone(
         (standing,) = deaf.standings()
         assert "no attribute 'listen'" in standing.reason
         task.cancel()
+
+
+@pytest.fixture
+def resting(make_plugin: MakePlugin, parts: LifeParts) -> Connectors:
+    plugins = listed([make_plugin("pl_bad", code="1/0")])
+    sources = {"off": SourceSection(connector="pl_bad", enabled=False)}
+    return open_connectors(sources, plugins, parts, file="f.toml")
+
+
+async def test_a_disabled_source_stays_listed_and_nothing_of_it_is_imported(
+    resting: Connectors,
+) -> None:
+    connectors = resting
+    (standing,) = connectors.standings()
+    assert (standing.state, standing.reason) == ("paused", "disabled in the configuration")
+    probe = await connectors.validate("off")
+    assert probe == Probe(ok=False, summary="paused: disabled in the configuration")
+    with pytest.raises(ConnectorNotReadyError, match="paused"):
+        await connectors.receive("off", REQUEST)
+    assert await connectors.validate("nothing") is None
+    assert connectors.dead("off").count == connectors.dead("nothing").count == 0
 
 
 async def test_what_no_source_names_is_unknown(parts: LifeParts) -> None:

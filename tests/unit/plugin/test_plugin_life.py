@@ -13,15 +13,23 @@ import pytest
 from fixtures.eventually import eventually
 from fixtures.plugins import Fake, FakeSettings, Recorded
 from upright.api import (
+    Actor,
+    Channel,
     ConnectorAuthFailedError,
     ConnectorNotReadyError,
+    Content,
+    Context,
     Destination,
     Effect,
     InboundRequest,
     PermanentSendError,
+    Probe,
+    Trigger,
+    TriggerRejectedError,
     UnknownSendError,
 )
 from upright.core.connector import ConnectorState
+from upright.plugin.breaker import BreakerLimits
 from upright.plugin.life import Life, LifeParts
 from upright.settings.secrets import Secrets
 
@@ -34,6 +42,14 @@ EFFECT = Effect(
     idempotency_key="k",
 )
 REQUEST = InboundRequest(headers={}, body=b"")
+HEARD = Trigger(
+    kind="x",
+    channel=Channel.CHAT,
+    actor=Actor(id="ann"),
+    content=Content(),
+    context=Context(thread="t"),
+    dedupe=("k",),
+)
 
 
 @asynccontextmanager
@@ -256,3 +272,78 @@ async def test_a_connector_emits_under_its_own_name(parts: LifeParts, recorded: 
         assert fake.context.log.name == "upright.source.room"
         assert fake.context.now().year == 2026
     assert recorded.emitted == [("room", 0, "7")]
+
+
+# ------------------------------------------------------------------ the breaker
+@pytest.mark.feature("common.breaker")
+async def test_what_breaks_right_after_each_start_rests_for_longer_in_the_end(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    breaks = replace(parts, breaker=BreakerLimits(breaks=3, rest_s=900.0))
+    fake = Fake(hears=[KeyError("poison") for _ in range(3)])
+    async with living(fake, breaks):
+        await recorded.until(ConnectorState.FAILED)
+        for _ in range(2):
+            await recorded.until(ConnectorState.READY)
+            await recorded.until(ConnectorState.FAILED)
+        said = recorded.standings[-1].reason
+        assert await recorded.until(ConnectorState.READY) >= 900.0
+    assert "broke 3 times in a row; rests for 15 min" in said
+
+
+async def test_a_person_closes_the_breaker(parts: LifeParts, recorded: Recorded) -> None:
+    breaks = replace(parts, breaker=BreakerLimits(breaks=1, rest_s=900.0))
+    fake = Fake(starts=[KeyError("x")])
+    async with living(fake, breaks) as life:
+        await recorded.until(ConnectorState.FAILED)
+        life.retry()
+        assert await recorded.until(ConnectorState.READY) < 1.0
+
+
+@pytest.mark.feature("common.breaker")
+async def test_a_request_that_breaks_the_connector_is_a_dead_letter_and_no_more(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    fake = Fake(receipts=[KeyError("x"), TriggerRejectedError("no")])
+    async with living(fake, parts) as life:
+        await recorded.until(ConnectorState.READY)
+        with pytest.raises(KeyError):
+            await life.receive(REQUEST)
+        with pytest.raises(TriggerRejectedError):
+            await life.receive(REQUEST)
+        assert (life.dead.count, life.dead.last) == (1, "KeyError: 'x'")
+        assert life.standing.state is ConnectorState.READY
+        assert await life.receive(REQUEST) == ()
+
+
+# ------------------------------------------------------------------ the live check
+@pytest.mark.parametrize(
+    ("probe", "said"),
+    [
+        (ConnectorAuthFailedError("bad token"), "bad token"),
+        (KeyError("x"), "its check broke: KeyError: 'x'"),
+    ],
+)
+async def test_a_live_check_tells_what_is_wrong_as_its_answer(
+    parts: LifeParts, recorded: Recorded, probe: Exception, said: str
+) -> None:
+    fake = Fake(probes=[probe])
+    async with living(fake, parts) as life:
+        assert not (await life.validate()).ok
+        await recorded.until(ConnectorState.READY)
+        assert await life.validate() == Probe(ok=False, summary=said)
+        assert (await life.validate()).ok
+
+
+async def test_neighbours_that_break_are_not_told_and_harm_nobody(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    fake = Fake(talks=[KeyError("x"), ConnectorAuthFailedError("bad token")])
+    async with living(fake, parts) as life:
+        await recorded.until(ConnectorState.READY)
+        with pytest.raises(ConnectorNotReadyError, match="KeyError"):
+            await life.neighbours(HEARD, 1, 1)
+        assert life.standing.state is ConnectorState.READY
+        with pytest.raises(ConnectorNotReadyError):
+            await life.neighbours(HEARD, 1, 1)
+        await recorded.until(ConnectorState.NEEDS_AUTH)
