@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, overload
 
 import pluggy
 
@@ -36,6 +36,7 @@ __all__ = [
     "Actor",
     "ActorKind",
     "Address",
+    "Answered",
     "Capabilities",
     "Channel",
     "Code",
@@ -143,6 +144,31 @@ class InboundRequest:
     body: bytes
     remote: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered(Sequence[Trigger]):
+    """The triggers of a webhook, and what its sender wants to hear once they are stored.
+
+    Some want a word of their own back: a challenge that proves who answers, a fixed text. Without
+    triggers nothing is stored. The status is always 200.
+    """
+
+    triggers: tuple[Trigger, ...] = ()
+    text: str
+    content_type: str = "text/plain"
+
+    @overload
+    def __getitem__(self, index: int) -> Trigger: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Trigger, ...]: ...
+    def __getitem__(self, index: int | slice) -> Trigger | tuple[Trigger, ...]:
+        """Return one of the triggers, or some."""
+        return self.triggers[index]
+
+    def __len__(self) -> int:
+        """Return how many triggers there are."""
+        return len(self.triggers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +325,10 @@ class Connector(Protocol):
         ...
 
     async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
-        """Verify and parse a webhook; raise TriggerRejectedError to refuse it."""
+        """Verify and parse a webhook; raise TriggerRejectedError to refuse it.
+
+        Return :class:`Answered` where the sender wants to hear more than that it arrived.
+        """
         ...
 
     async def send(self, effect: Effect) -> Receipt:

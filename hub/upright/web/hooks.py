@@ -8,7 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
-from upright.api import InboundRequest
+from upright.api import Answered, InboundRequest
 from upright.web.bodies import read_capped
 from upright.web.plain import answer
 from upright.web.problems import PARTS, ProblemError, translate
@@ -18,7 +18,10 @@ REFUSED: Final = web.AppKey("refused", Counter[tuple[str, str]])
 
 
 async def receive(request: web.Request) -> web.StreamResponse:
-    """Take a webhook in: 202 with the new ids; 200 when nothing was new."""
+    """Take a webhook in: 202 with the new ids; 200 when nothing was new.
+
+    Where the connector has an answer of its own, that is given, with 200.
+    """
     parts, source = request.app[PARTS], request.match_info["source"]
     capabilities = parts.hooks.capabilities(source)
     if capabilities is None:
@@ -40,6 +43,8 @@ async def _take_in(request: web.Request, source: str, body: bytes) -> web.Stream
     )
     triggers = await parts.hooks.receive(source, inbound)
     accepted = await parts.accept(source, triggers) if triggers else ()
+    if isinstance(triggers, Answered):
+        return web.Response(text=triggers.text, content_type=triggers.content_type)
     is_new = any(not each.duplicate for each in accepted)
     said = [{"id": each.id, "duplicate": each.duplicate} for each in accepted]
     return answer({"triggers": said}, HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK)

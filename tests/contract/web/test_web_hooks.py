@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from fixtures.web_hub import Behind, Client, Stored
-from upright.api import ConnectorAuthFailedError, ConnectorNotReadyError, TriggerRejectedError
+from fixtures.web_hub import PUSH, Behind, Client, Stored
+from upright.api import (
+    Answered,
+    ConnectorAuthFailedError,
+    ConnectorNotReadyError,
+    TriggerRejectedError,
+)
 from upright.store.errors import StoreUnavailableError
 from upright.web.parts import BusyError
 
@@ -138,3 +143,20 @@ async def test_refusals_are_counted_by_source_and_code(client: Client, behind: B
         'upright_hooks_refused_total{source="gh",code="signature.wrong"} 2',
         "upright_sessions 2",
     ]
+
+
+async def test_a_connector_may_answer_in_its_own_words_after_the_commit(client: Client) -> None:
+    client.behind.triggers = Answered(
+        triggers=(PUSH,), text='{"c":"é"}', content_type="application/json"
+    )
+    async with client.session.post(f"{client.url}/hooks/gh", data=b"{}") as response:
+        assert (response.status, response.content_type) == (200, "application/json")
+        assert await response.text() == '{"c":"é"}'
+    assert client.behind.asked == [("accept", "gh", 1)]
+
+
+async def test_an_answer_without_triggers_stores_nothing(client: Client) -> None:
+    client.behind.triggers = Answered(text="challenge")
+    async with client.session.post(f"{client.url}/hooks/gh", data=b"{}") as response:
+        assert await response.text() == "challenge"
+    assert client.behind.asked == []
