@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -29,7 +29,7 @@ from upright_timer.settings import Misfire, TimerLine, TimerSettings
 MORNING: Final = datetime(2026, 6, 1, 10, 0, tzinfo=UTC)
 
 
-class TheEnd(Exception):  # noqa: N818
+class OverError(Exception):
     """The virtual day is over."""
 
 
@@ -57,12 +57,13 @@ class Day(MemoryContext):
                 at = end
         self.at = max(self.at, at)
         if self.at > self.ends and not self.set_back:
-            raise TheEnd
+            raise OverError
         await asyncio.sleep(0)
 
 
 def line(when: str = "*/15 * * * *", **more: object) -> TimerLine:
-    return TimerLine(**{"name": "tick", "when": when, **more})  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"name": "tick", "when": when, **more}
+    return TimerLine(**settings)
 
 
 async def live(day: Day, *lines: TimerLine, until: str) -> list[str]:
@@ -71,7 +72,7 @@ async def live(day: Day, *lines: TimerLine, until: str) -> list[str]:
     day.ends = day.at.replace(hour=0, minute=0) + hours(until)
     connector = TimerConnector("clock", TimerSettings(lines=lines))
     await connector.start(day)
-    with suppress(TheEnd):
+    with suppress(OverError):
         await connector.listen()
     await connector.stop(timeout_s=1)
     day.at = day.ends
@@ -91,7 +92,8 @@ def due(trigger: Trigger) -> str:
 
 
 def fresh(**more: object) -> Day:
-    return Day(source="clock", at=MORNING, **more)  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"source": "clock", "at": MORNING, **more}
+    return Day(**settings)
 
 
 async def test_the_first_start_fires_nothing_of_the_past_and_then_each_time_once() -> None:
@@ -126,6 +128,7 @@ async def test_a_restart_fires_nothing_twice_and_nothing_is_left_out() -> None:
         ),
     ],
 )
+@pytest.mark.feature("timer.misfire")
 async def test_after_three_hours_of_sleep_each_policy_holds(
     misfire: Misfire, fired: list[str]
 ) -> None:
@@ -152,6 +155,7 @@ async def test_very_many_missed_runs_are_one_trigger_and_soon_counted() -> None:
     assert await live(day, line("* * * * *"), until="10:01") == ["10:01 after 9999+ missed"]
 
 
+@pytest.mark.feature("timer.clock")
 async def test_when_the_clock_is_set_back_an_interval_goes_on() -> None:
     back = {MORNING + hours("0:40"): MORNING - hours("2:00")}
     day = fresh(set_back=back)
@@ -162,6 +166,7 @@ async def test_when_the_clock_is_set_back_an_interval_goes_on() -> None:
     assert len({trigger.dedupe for trigger in day.emitted}) == len(day.emitted)
 
 
+@pytest.mark.feature("timer.clock")
 async def test_when_the_clock_is_set_back_a_cron_line_waits_for_hours_at_most() -> None:
     little = fresh(set_back={MORNING + hours("0:40"): MORNING - hours("1:00")})
     assert await live(little, line(), until="10:50") == ["10:15", "10:30", "10:45"]
@@ -183,6 +188,7 @@ async def test_a_new_a_changed_and_a_resumed_line_begin_now() -> None:
     assert await live(day, changed, second, until="15:59") == []
 
 
+@pytest.mark.feature("timer.overlap")
 async def test_jitter_puts_each_run_off_by_the_same_span_every_time() -> None:
     day = fresh()
     assert await live(day, line("0 * * * *", jitter_s=600.0), until="12:59") == ["11:00", "12:00"]
@@ -217,6 +223,7 @@ async def test_a_trigger_says_which_line_why_and_for_whom() -> None:
     assert facts["due_local"] == "2026-06-01 10:15:00 (UTC)"
 
 
+@pytest.mark.feature("timer.preview")
 async def test_a_look_shows_the_next_five_times() -> None:
     connector = TimerConnector(
         "clock",

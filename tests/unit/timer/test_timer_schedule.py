@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -29,6 +29,7 @@ def local(when: str, zone: ZoneInfo, day: str, *, days: int = 1) -> list[str]:
 
 
 @pytest.mark.case("KD/3490")
+@pytest.mark.feature("timer.schedule")
 @pytest.mark.parametrize(
     ("when", "zone", "day", "due"),
     [
@@ -47,6 +48,7 @@ def test_a_fixed_hour_on_the_day_of_the_change(
 
 
 @pytest.mark.case("KD/3490")
+@pytest.mark.feature("timer.schedule")
 @pytest.mark.parametrize(
     ("day", "zone", "quarters"),
     [
@@ -125,9 +127,9 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(when: str, said: str) ->
         ({"grace_s": 0.0}, "grace_s"),
     ],
 )
-def test_settings_that_cannot_work_are_named(settings: dict[str, object], said: str) -> None:
+def test_settings_that_cannot_work_are_named(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        TimerLine(**{"name": "x", "when": "@daily", **settings})  # type: ignore[arg-type]
+        TimerLine(**{"name": "x", "when": "@daily", **settings})
 
 
 def test_two_lines_of_one_name_are_refused() -> None:
