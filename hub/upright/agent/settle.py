@@ -13,7 +13,7 @@ from upright.core.transcript import Role
 from upright.core.turn import Ending
 from upright.core.wait import WaitKind
 from upright.core.work import TERMINAL, WorkItem, WorkState
-from upright.store import intake, jobs, requests, sessions, waits, work
+from upright.store import intake, jobs, requests, sessions, turns, waits, work
 from upright.store.events import record
 from upright.store.unit import Unit
 
@@ -63,7 +63,7 @@ def _last_words(turn: Turn) -> str:
 
 
 def _end(u: Unit, turn: Turn, ending: str, *, retry_at_ms: int | None, over: bool) -> None:
-    sessions.end_turn(u, turn.id, ending=ending, steps=turn.steps)
+    turns.end(u, turn.id, ending=ending, steps=turn.steps)
     sessions.finish(u, turn.claim, retry_at_ms=retry_at_ms, end=over)
     if turn.work is not None and work.read(u.c, turn.work).state is WorkState.BLOCKED:
         sessions.park(u.c, turn.claim.session)

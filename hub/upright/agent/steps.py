@@ -30,6 +30,7 @@ from upright.store import (
     output,
     sessions,
     strategy,
+    turns,
     views_routing,
     waits,
     work,
@@ -45,7 +46,7 @@ MODEL = "model"
 
 def begin(u: Unit, claim: Claim) -> Turn:
     """Begin a turn: load the session, wake its item; a new session gets its system message."""
-    turn_id = sessions.begin_turn(u, claim)
+    turn_id = turns.begin(u, claim)
     turn = Turn.of(turn_id, claim, sessions.load(u.c, claim.session))
     record(u, "engine.claimed", about(turn), {"epoch": claim.epoch})
     if not turn.messages:

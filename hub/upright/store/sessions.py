@@ -14,7 +14,7 @@ from upright.core.ids import SessionId, WorkId
 from upright.core.mandate import Trust
 from upright.core.transcript import Message, decode, encode
 from upright.store.errors import LeaseLostError, UnknownIdError
-from upright.store.tables import DELIVERY, ENTRY, SESSION, TURN
+from upright.store.tables import DELIVERY, ENTRY, SESSION
 from upright.store.unit import Unit
 
 _ONE: Final = SESSION.c.id == sa.bindparam("session")
@@ -88,21 +88,6 @@ _ADD_ENTRY: Final = (
         include_defaults=False,
     )
     .returning(ENTRY.c.n)
-)
-_ADD_TURN: Final = TURN.insert()
-_CUT_TURN: Final = (
-    TURN.update()
-    .where(TURN.c.session_id == sa.bindparam("session"), TURN.c.ended_at_ms.is_(None))
-    .values(ended_at_ms=_NOW, ending="cut_short")
-)
-_END_TURN: Final = (
-    TURN.update()
-    .where(TURN.c.id == sa.bindparam("turn"))
-    .values(
-        ended_at_ms=_NOW,
-        ending=sa.bindparam("how"),
-        steps=sa.bindparam("taken"),
-    )
 )
 _INBOX_SIZE: Final = sa.select(
     sa.func.count().label("waiting"),
@@ -388,29 +373,7 @@ def append(u: Unit, lease: Claim, line: Line) -> int:
     return number
 
 
-# ------------------------------------------------------------------ turns
-def begin_turn(u: Unit, lease: Claim) -> str:
-    """Note that a turn began, and that an earlier one never ended; return its id."""
-    check(u.c, lease)
-    u.c.execute(_CUT_TURN, {"session": lease.session, "now_ms": u.now_ms})
-    turn = u.new_id("turn")
-    begun = {
-        "id": turn,
-        "session_id": lease.session,
-        "epoch": lease.epoch,
-        "started_at_ms": u.now_ms,
-        "ending": "",
-        "steps": 0,
-    }
-    u.c.execute(_ADD_TURN, begun)
-    return turn
-
-
-def end_turn(u: Unit, turn: str, *, ending: str, steps: int) -> None:
-    """Note how a turn ended."""
-    u.c.execute(_END_TURN, {"turn": turn, "now_ms": u.now_ms, "how": ending, "taken": steps})
-
-
+# ------------------------------------------------------------------ what waits
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbox:
     """How much waits to be taken: all of it, what wakes, and what is due now (B2.5)."""

@@ -20,6 +20,7 @@ from upright.store import (
     oversight,
     relations,
     sessions,
+    turns,
     waits,
     work,
 )
@@ -78,7 +79,7 @@ async def test_a_stopped_session_can_write_nothing_more_although_its_turn_runs(
     """copilot-cli 2364: a session whose machine was deleted could not be stopped for weeks."""
     item = await hub.opened()
     (claim,) = await hub.claim()
-    await hub.do(lambda u: sessions.begin_turn(u, claim))
+    await hub.do(lambda u: turns.begin(u, claim))
     await hub.do(lambda u: oversight.stop(u, item.session, "ann"))
     with pytest.raises(LeaseLostError):
         await hub.see(lambda c: sessions.check(c, claim))

@@ -11,7 +11,7 @@ from upright.core.ids import SessionId
 from upright.core.mandate import Trust
 from upright.core.transcript import Message, Role
 from upright.engine.embedded import recover
-from upright.store import intake, sessions
+from upright.store import intake, sessions, turns
 from upright.store.errors import LeaseLostError, UnknownIdError
 from upright.store.sessions import Claim, Line
 from upright.store.tables import ENTRY, SESSION, TURN
@@ -53,7 +53,7 @@ WRITES: list[Callable[[Unit, Claim], object]] = [
     lambda u, lease: sessions.append(u, lease, LINE),
     lambda u, lease: sessions.finish(u, lease, retry_at_ms=None, end=True),
     lambda u, lease: sessions.update(u.c, lease, taint=0),
-    sessions.begin_turn,
+    turns.begin,
 ]
 
 
