@@ -1,0 +1,1 @@
+"""GitLab: webhooks in, notes out, and a sandbox that plays GitLab."""

@@ -1,0 +1,178 @@
+"""Client: one call to GitLab's API, and what its answer means, as typed outcomes.
+
+Source: docs.gitlab.com, "REST API", "Rate limits" and "Jobs API".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+
+from upright.api import (
+    ConnectorAuthFailedError,
+    ConnectorNotReadyError,
+    Secret,
+)
+
+CONNECT_S: Final = 10.0
+MAX_PAUSE_S: Final = 3_600.0
+LIMIT_S: Final = 60.0  # where a 429 does not say how long
+TAIL_BYTES: Final = 65_536
+MAX_LOG_BYTES: Final = 8 * 1024 * 1024  # what is read of a log to get at its end
+_CHUNK: Final = 65_536
+
+
+class NotSentError(Exception):
+    """The request did not leave: no connection was made."""
+
+
+class LostError(Exception):
+    """The request may have been acted on, but no answer came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An HTTP answer; ``value`` is its decoded JSON, None when it is no JSON."""
+
+    status: int
+    headers: Mapping[str, str]
+    value: object
+
+    @property
+    def message(self) -> str:
+        """Return what GitLab says about the failure."""
+        found = self.value if isinstance(self.value, dict) else {}
+        said = found.get("message") or found.get("error")
+        return str(said)[:300] if said else f"HTTP {self.status}"
+
+    @property
+    def next_page(self) -> str:
+        """Return the number of the next page; empty at the end."""
+        return self.headers.get("x-next-page", "").strip()
+
+    @property
+    def pause_s(self) -> float | None:
+        """Return for how long a limit asks us to be silent; None when this is no limit."""
+        if self.status != 429:
+            return None
+        said = self.headers.get("retry-after", "")
+        return min(max(1.0, float(said)), MAX_PAUSE_S) if said.isdigit() else LIMIT_S
+
+
+class GitLabClient:
+    """Calls below one address, with one token; make it inside a running loop."""
+
+    def __init__(self, url: str, token: Secret, *, timeout_s: float) -> None:
+        self._base = f"{url.rstrip('/')}/api/v4"
+        self._token = token
+        self._session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=timeout_s, connect=min(timeout_s, CONNECT_S)),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+    async def get(self, path: str, **query: str) -> Answer:
+        """Read; *path* begins with a slash."""
+        return await self._call("GET", path, query=query)
+
+    async def read(self, path: str, **query: str) -> Answer:
+        """Read, and raise what a refusal means for the source.
+
+        Raises:
+            ConnectorAuthFailedError: the token is refused.
+            ConnectorNotReadyError: GitLab can't be reached, or a limit holds.
+        """
+        try:
+            answer = await self.get(path, **query)
+        except (NotSentError, LostError) as error:
+            raise ConnectorNotReadyError(str(error)) from error
+        if answer.status == 401:
+            raise ConnectorAuthFailedError(answer.message)
+        if answer.status != 200:
+            said = f"GET {path}: {answer.message}"
+            raise ConnectorNotReadyError(said, retry_after_s=answer.pause_s)
+        return answer
+
+    async def post(self, path: str, body: Mapping[str, object]) -> Answer:
+        """Create; called twice it creates twice."""
+        return await self._call("POST", path, body=body)
+
+    async def log_tail(self, project: str, job: int) -> str:
+        """Return the end of a job's log; empty when there is none.
+
+        The log is read as it comes and only its end is kept; of an endless one we give up.
+
+        Raises:
+            NotSentError, LostError: as for every call.
+        """
+        url = f"{self._base}{project_path(project)}/jobs/{job}/trace"
+        try:
+            async with self._session.get(url, headers=self._headers()) as response:
+                kept = await _end(response.content) if response.status == 200 else b""
+        except (aiohttp.ClientError, TimeoutError) as error:
+            reason = f"No log from {urlsplit(url).netloc}: {type(error).__name__}"
+            raise LostError(reason) from error
+        return kept.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+    def _headers(self) -> dict[str, str]:
+        return {"PRIVATE-TOKEN": self._token.reveal(), "User-Agent": "upright"}
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, object] | None = None,
+    ) -> Answer:
+        if self._session.closed:
+            raise NotSentError("The source was stopped")
+        url = self._base + path
+        try:
+            async with self._session.request(
+                method,
+                url,
+                params=query,
+                json=body,
+                headers=self._headers(),
+                allow_redirects=False,
+            ) as response:
+                raw, status = await response.read(), response.status
+                got = {name.lower(): value for name, value in response.headers.items()}
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            reason = f"No connection to {urlsplit(url).netloc}: {type(error).__name__}"
+            raise NotSentError(reason) from error
+        except (aiohttp.ClientError, TimeoutError) as error:
+            reason = f"No answer from {urlsplit(url).netloc}: {type(error).__name__}"
+            raise LostError(reason) from error
+        return Answer(status=status, headers=got, value=_decode(raw))
+
+
+async def _end(content: aiohttp.StreamReader) -> bytes:
+    kept, size = b"", 0
+    async for chunk in content.iter_chunked(_CHUNK):
+        kept, size = (kept + chunk)[-TAIL_BYTES:], size + len(chunk)
+        if size > MAX_LOG_BYTES:
+            break
+    return kept
+
+
+def project_path(project: str) -> str:
+    """Return the path of a project, by its full path or its number."""
+    return f"/projects/{quote(project, safe='')}"
+
+
+def _decode(raw: bytes) -> object:
+    try:
+        value: object = json.loads(raw)
+    except ValueError:
+        return None
+    return value

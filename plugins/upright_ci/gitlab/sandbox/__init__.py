@@ -1,0 +1,1 @@
+"""A GitLab that runs here: strict, with a memory, and faults on demand."""
