@@ -86,9 +86,9 @@ class GitHubClient:
         """Close all connections."""
         await self._session.close()
 
-    async def get(self, path: str, **query: str) -> Answer:
-        """Read; *path* begins with a slash."""
-        return await self._call("GET", path, query=query)
+    async def get(self, path: str, *, etag: str = "", **query: str) -> Answer:
+        """Read; *path* begins with a slash. With an *etag* the answer may be 304."""
+        return await self._call("GET", path, query=query, etag=etag)
 
     async def post(self, path: str, body: Mapping[str, object]) -> Answer:
         """Create; called twice it creates twice."""
@@ -101,6 +101,7 @@ class GitHubClient:
         *,
         query: Mapping[str, str] | None = None,
         body: Mapping[str, object] | None = None,
+        etag: str = "",
     ) -> Answer:
         """Call, and follow a renamed repository within the same host; the token goes nowhere else.
 
@@ -110,12 +111,12 @@ class GitHubClient:
         """
         url = self._base + path
         for _ in range(_MAX_REDIRECTS):
-            answer = await self._once(method, url, query, body)
+            answer = await self._once(method, url, query, body, etag=etag)
             target = answer.headers.get("location", "")
             if answer.status not in _REDIRECTS or not self._is_ours(target):
                 return answer
             url, query = target, None
-        return await self._once(method, url, query, body)
+        return await self._once(method, url, query, body, etag=etag)
 
     def _is_ours(self, target: str) -> bool:
         ours, theirs = urlsplit(self._base), urlsplit(target)
@@ -127,6 +128,8 @@ class GitHubClient:
         url: str,
         query: Mapping[str, str] | None,
         body: Mapping[str, object] | None,
+        *,
+        etag: str,
     ) -> Answer:
         if self._session.closed:
             raise NotSentError("The source was stopped")
@@ -135,6 +138,7 @@ class GitHubClient:
             "Authorization": f"Bearer {self._token.reveal()}",
             "User-Agent": USER_AGENT,
             "X-GitHub-Api-Version": API_VERSION,
+            **({"If-None-Match": etag} if etag else {}),
         }
         try:
             async with self._session.request(

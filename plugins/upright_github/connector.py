@@ -15,6 +15,7 @@ from upright.api import (
     ConnectorContext,
     ConnectorNotReadyError,
     Effect,
+    Health,
     InboundRequest,
     Neighbours,
     Probe,
@@ -25,7 +26,9 @@ from upright.api import (
 from upright_github.client import Answer, GitHubClient, LostError, NotSentError
 from upright_github.comments import MAX_BODY_CHARS, MAX_PARTS
 from upright_github.event import Identity
+from upright_github.feeds import Feeds
 from upright_github.listing import Listing
+from upright_github.poll import Poller
 from upright_github.sender import CommentSender
 from upright_github.settings import GitHubSettings
 from upright_github.translate import translate
@@ -46,6 +49,8 @@ class GitHubConnector(Connector):
         self._client: GitHubClient | None = None
         self._sender: CommentSender | None = None
         self._secret: Secret | None = None
+        self._feeds: Feeds | None = None
+        self._poller: Poller | None = None
 
     async def validate(self) -> Probe:
         """Sign in and look: is the token good, is it the bot's own, do the clocks agree?
@@ -83,13 +88,22 @@ class GitHubConnector(Connector):
 
     async def start(self, context: ConnectorContext) -> None:
         """Resolve the secrets and make the client."""
-        self._secret = context.secret(self._settings.secret)
+        secret = self._settings.secret
+        self._secret = context.secret(secret) if secret else None
         token = context.secret(self._settings.token)
         self._context = context
         self._client = GitHubClient(
             self._settings.api_url, token, timeout_s=self._settings.timeout_s
         )
         self._sender = CommentSender(self._client, self._me, context.now)
+        self._feeds = Feeds(self._client, self._me, context)
+
+    async def listen(self) -> None:
+        """Poll the repositories, if that is wanted; see :class:`Poller`."""
+        feeds, context = self._reading()
+        if self._settings.poll_s:
+            self._poller = Poller(feeds, context, self._settings.repositories)
+            await self._poller.run(self._settings.poll_s)
 
     async def stop(self, timeout_s: float) -> None:
         """Close the client; a call under way is cut."""
@@ -100,14 +114,13 @@ class GitHubConnector(Connector):
                 await client.close()
 
     async def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
-        """Yield the comments that were made or changed since; see :func:`listing.comments`."""
+        """Yield what happened in the repositories since; see :meth:`Listing.missed`."""
         if since is None:  # at the very first nothing was missed
             return
-        client, context = self._started()
-        listing = Listing(client, self._me, context)
-        for repository in self._settings.repositories:
-            async for trigger in listing.comments(repository, since, until):
-                yield trigger
+        feeds, _ = self._reading()
+        missed = Listing(feeds).missed(self._settings.repositories, since, until)
+        async for trigger in missed:
+            yield trigger
 
     async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
         """Verify a webhook and translate it; ``ping`` and events we don't know make no trigger.
@@ -139,8 +152,8 @@ class GitHubConnector(Connector):
         code = trigger.context.code
         if code is None or code.number is None:
             return Neighbours(whole=True)
-        client, context = self._started()
-        said = await Listing(client, self._me, context).around(code.repository, str(code.number))
+        feeds, _ = self._reading()
+        said = await Listing(feeds).around(code.repository, str(code.number))
         own = dict(trigger.context.facts).get("native_id", "")
         at = next((n for n, one in enumerate(said) if one.id == own), len(said))
         later = said[at + 1 :][:after]
@@ -151,13 +164,26 @@ class GitHubConnector(Connector):
     def capabilities(self) -> Capabilities:
         """Say what this connector can do."""
         return Capabilities(
-            receives=True,
+            receives=self._settings.secret is not None,
+            listens=bool(self._settings.poll_s),
             neighbours=True,
-            lists=bool(self._only),  # whose comments to list must be known
+            # whose comments to list must be known; a poller catches up by itself
+            lists=bool(self._only) and not self._settings.poll_s,
             destinations=("comment",),
             max_text_chars=MAX_BODY_CHARS * (MAX_PARTS - 1),
             max_body_bytes=self._settings.max_body_bytes,
         )
+
+    def health(self) -> Health:
+        """Say when a poll was last answered, and what the poller could not catch up with."""
+        if self._poller is None:
+            return Health()
+        return Health(heard_at=self._poller.heard_at, gap=self._poller.gap)
+
+    def _reading(self) -> tuple[Feeds, ConnectorContext]:
+        if self._feeds is None or self._context is None or self._client is None:
+            raise ConnectorNotReadyError("The source is not started")
+        return self._feeds, self._context
 
     def _started(self) -> tuple[GitHubClient, ConnectorContext]:
         if self._client is None or self._context is None:

@@ -36,6 +36,8 @@ class MemoryContext:
     cursors: list[str] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
     sleepers: int = 0  # how many sleep now
+    slept: int = 0  # how many sleeps have ended
+    _jumped_s: float = 0.0
     _elapsed_s: float = 0.0
     _keys: set[str] = field(default_factory=set)
     _news: asyncio.Event = field(default_factory=asyncio.Event)  # something came, or fell asleep
@@ -116,13 +118,19 @@ class MemoryContext:
         """Return what the clock shows."""
         return self.at
 
+    def service_now(self) -> datetime:
+        """Return what the service's clock shows: no jump of ours moves it."""
+        return self.at - timedelta(seconds=self._jumped_s)
+
     def pass_time(self, seconds: float) -> None:
         """Let time pass: who has slept long enough wakes."""
         self._elapsed_s += seconds
+        self._jumped_s -= seconds
         self.jump(seconds)
 
     def jump(self, seconds: float) -> None:
         """Set the wall clock forward or back; no time passes by that."""
+        self._jumped_s += seconds
         self.at += timedelta(seconds=seconds)
         ticked, self._ticked = self._ticked, asyncio.Event()
         ticked.set()
@@ -132,16 +140,26 @@ class MemoryContext:
         until_s = self._elapsed_s + seconds
         while self._elapsed_s < until_s:
             await self._doze(until_s - self._elapsed_s)
+        self.slept += 1
 
     async def sleep_until(self, at: datetime) -> None:
         """Wait until the wall clock shows *at*."""
         while self.at < at:
             await self._doze((at - self.at).total_seconds())
+        self.slept += 1
 
     async def until_asleep(self, *, count: int = 1, within_s: float = PATIENCE_S) -> None:
         """Wait, in real time, until so many sleep: then nothing happens before time passes."""
         async with asyncio.timeout(within_s):
             while self.sleepers < count:
+                await self._news.wait()
+
+    async def sleep_through(self, seconds: float, *, within_s: float = PATIENCE_S) -> None:
+        """Let time pass; return once somebody has woken, done what was due, and sleeps again."""
+        ended = self.slept
+        self.pass_time(seconds)
+        async with asyncio.timeout(within_s):
+            while self.slept == ended or not self.sleepers:
                 await self._news.wait()
 
     async def _doze(self, seconds: float) -> None:

@@ -6,9 +6,10 @@ Source: docs.github.com, REST API version 2022-11-28.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from email.utils import format_datetime
@@ -17,6 +18,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from upright_github.comments import MAX_BODY_CHARS
+from upright_github.sandbox import ci_shapes
 from upright_github.sandbox.faults import Faults, RestFault, RestRule
 from upright_github.sandbox.shapes import Shape
 from upright_github.sandbox.story import Story
@@ -64,6 +66,8 @@ class Rest:
     created: deque[float] = field(default_factory=lambda: deque(maxlen=CREATIONS_A_MINUTE))
     used: int = 0
     seen: int = 0
+    poll_interval_s: int = 0  # what pollers are asked to wait; 0: nothing is said
+    more: Sequence[tuple[str, str, Handler]] = ()  # method, path, handler
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes."""
@@ -78,6 +82,9 @@ class Rest:
             web.get(thread, self._answering(self._issue)),
             web.get(f"{thread}/comments", self._answering(self._comments)),
             web.post(f"{thread}/comments", self._answering(self._create_comment)),
+            web.get("/repos/{owner}/{name}/issues", self._answering(self._issues)),
+            web.get("/repos/{owner}/{name}/actions/runs", self._answering(self._runs)),
+            *(web.route(method, path, self._answering(how)) for method, path, how in self.more),
             web.route("*", "/{rest:.*}", self._answering(self._nothing)),
         ]
 
@@ -106,7 +113,7 @@ class Rest:
         self.used += 1
         rule = self.faults.on_call(request.method)
         if rule is None:
-            return self._limited(await self._handled(request, handler))
+            return self._fresh(request, self._limited(await self._handled(request, handler)))
         if rule.done:
             await self._handled(request, handler)  # it took effect; only the answer is lost
         return await self._spoil(request, rule)
@@ -134,6 +141,20 @@ class Rest:
         if version not in VERSIONS:
             return refusal(400, f"The API version {version!r} is not supported.")
         return None
+
+    def _fresh(self, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+        """Give what was read an ETag; what has not changed since is 304, and counts as no call."""
+        if request.method != "GET" or response.status != 200:
+            return response
+        body = response.body if isinstance(response, web.Response) else None
+        etag = f'W/"{hashlib.sha256(body if isinstance(body, bytes) else b"").hexdigest()}"'
+        if request.headers.get("If-None-Match") == etag:
+            self.used -= 1
+            response = self._limited(web.Response(status=304))
+        response.headers["ETag"] = etag
+        if self.poll_interval_s:
+            response.headers["X-Poll-Interval"] = str(self.poll_interval_s)
+        return response
 
     def _limited(self, response: web.StreamResponse) -> web.StreamResponse:
         left = max(CALLS_AN_HOUR - self.used, 0)
@@ -205,7 +226,7 @@ class Rest:
         issues = [one for one in self.story.world.issues.values() if one.pull and one.repo == repo]
         wanted = request.query.get("state", "open")
         shapes = [self.story.shapes.pull(one) for one in reversed(issues)]
-        return self._page(request, [one for one in shapes if wanted in {"all", one["state"]}])
+        return self.page(request, [one for one in shapes if wanted in {"all", one["state"]}])
 
     async def _pull(self, request: web.Request) -> web.StreamResponse:
         return web.json_response(self.story.shapes.pull(self._thread(request)))
@@ -216,7 +237,7 @@ class Rest:
     async def _comments(self, request: web.Request) -> web.StreamResponse:
         issue = self._thread(request)
         comments = self.story.world.comments_of(issue.repo, issue.number)
-        return self._page(request, [self.story.shapes.comment(one) for one in comments])
+        return self.page(request, [self.story.shapes.comment(one) for one in comments])
 
     async def _all_comments(self, request: web.Request) -> web.StreamResponse:
         """List the comments of a repository that changed since, the longest unchanged first."""
@@ -225,7 +246,34 @@ class Rest:
         there = [one for one in self.story.world.comments.values() if one.repo.lower() == repo]
         shapes = [self.story.shapes.comment(one) for one in there]
         changed = [one for one in shapes if one["updated_at"] >= since]
-        return self._page(request, sorted(changed, key=lambda one: str(one["updated_at"])))
+        return self.page(request, sorted(changed, key=lambda one: str(one["updated_at"])))
+
+    async def _issues(self, request: web.Request) -> web.StreamResponse:
+        """List issues and pull requests that changed since, the longest unchanged first."""
+        repo, since = repo_of(request).lower(), request.query.get("since", "")
+        self.story.world.repository(repo)
+        there = [one for one in self.story.world.issues.values() if one.repo.lower() == repo]
+        wanted = request.query.get("state", "open")
+        shapes = [self.story.shapes.issue(one) for one in there]
+        shown = [one for one in shapes if wanted in {"all", one["state"]}]
+        changed = [one for one in shown if one["updated_at"] >= since]
+        return self.page(request, sorted(changed, key=lambda one: str(one["updated_at"])))
+
+    async def _runs(self, request: web.Request) -> web.StreamResponse:
+        """List workflow runs, the newest first."""
+        world, repo = self.story.world, repo_of(request).lower()
+        world.repository(repo)
+        flows = [one for one in world.runs.values() if one.id in world.flows]
+        shapes = [
+            ci_shapes.workflow_run(self.story.shapes, one)
+            for one in sorted(flows, key=lambda one: -one.id)
+            if one.repo.lower() == repo
+        ]
+        page = self.page(request, shapes)
+        page.body = json.dumps(
+            {"total_count": len(shapes), "workflow_runs": json.loads(page.text or "[]")}
+        ).encode()
+        return page
 
     async def _create_comment(self, request: web.Request) -> web.StreamResponse:
         issue = self._thread(request)
@@ -252,7 +300,8 @@ class Rest:
     def _thread(self, request: web.Request) -> Issue:
         return self.story.world.issue(repo_of(request), int(request.match_info["number"]))
 
-    def _page(self, request: web.Request, everything: list[Shape]) -> web.Response:
+    def page(self, request: web.Request, everything: list[Shape]) -> web.Response:
+        """Return one page of a list, with the links to the others."""
         size = min(max(_number(request.query, "per_page", 30), 1), 100)
         page, last = max(_number(request.query, "page", 1), 1), -(-len(everything) // size)
         links = []

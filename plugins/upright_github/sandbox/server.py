@@ -15,8 +15,11 @@ from aiohttp import web
 
 from upright_github.sandbox.control import Control
 from upright_github.sandbox.faults import Faults
+from upright_github.sandbox.hook_rest import HookRest
 from upright_github.sandbox.postman import Hook, Postman
 from upright_github.sandbox.rest import Rest
+from upright_github.sandbox.review_rest import ReviewRest
+from upright_github.sandbox.reviews import Reviews
 from upright_github.sandbox.shapes import Shapes
 from upright_github.sandbox.story import Story
 from upright_github.sandbox.world import World
@@ -45,6 +48,8 @@ class Sandbox:
     world: World
     story: Story
     rest: Rest
+    reviews: Reviews
+    hooks: HookRest
 
     @property
     def control(self) -> str:
@@ -69,6 +74,8 @@ async def running(
         listener = _listen(options.port)
         story = Story(world, Shapes(f"http://{HOST}:{listener.getsockname()[1]}", world), postman)
         rest = Rest(story=story, token=options.token, faults=faults, closing=closing)
+        reviews, hooks = Reviews(story), HookRest(rest)
+        rest.more = (*ReviewRest(rest, reviews).routes(), *hooks.routes())
         app.add_routes(Control(rest, options.secret).routes())
         app.add_routes(rest.routes())
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE_S)
@@ -78,7 +85,14 @@ async def running(
             if options.hook_url:
                 hook_id = world.new_id()
                 story.hook(Hook(id=hook_id, url=options.hook_url, secret=options.secret))
-            yield Sandbox(url=story.shapes.base, world=world, story=story, rest=rest)
+            yield Sandbox(
+                url=story.shapes.base,
+                world=world,
+                story=story,
+                rest=rest,
+                reviews=reviews,
+                hooks=hooks,
+            )
         finally:
             closing.set()
             postman.close()

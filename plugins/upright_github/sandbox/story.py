@@ -24,7 +24,8 @@ class Story:
     shapes: Shapes
     postman: Postman
 
-    def _tell(self, event: str, repo: str, sender: str, payload: Shape) -> list[str]:
+    def tell(self, event: str, repo: str, sender: str, payload: Shape) -> list[str]:
+        """Tell all hooks; return the GUIDs."""
         repository = self.shapes.repository(self.world.repository(repo))
         common = {"repository": repository, "sender": self.shapes.user(sender)}
         return self.postman.post(event, {**common, **payload})
@@ -73,10 +74,10 @@ class Story:
         if issue.pull is None:
             shape = self.shapes.issue(issue)
             told = {"action": action, "issue": shape}
-            return shape, self._tell("issues", issue.repo, author, told)
+            return shape, self.tell("issues", issue.repo, author, told)
         shape = self.shapes.pull(issue)
         payload: Shape = {"action": action, "number": issue.number, "pull_request": shape, **more}
-        return shape, self._tell("pull_request", issue.repo, author, payload)
+        return shape, self.tell("pull_request", issue.repo, author, payload)
 
     def comment(self, issue: Issue, body: str, author: str) -> Told:
         """Add a comment."""
@@ -101,7 +102,7 @@ class Story:
         issue, shape = self.world.issue(comment.repo, comment.number), self.shapes.comment(comment)
         payload = {"action": action, "issue": self.shapes.issue(issue), "comment": shape}
         payload.update(more or {})
-        return shape, self._tell("issue_comment", comment.repo, author, payload)
+        return shape, self.tell("issue_comment", comment.repo, author, payload)
 
     def push(self, repo: str, push: Push) -> Told:
         """Move a ref; the pull requests of that branch get the new head."""
@@ -128,11 +129,12 @@ class Story:
         if known and action == "created":
             return shape, []  # GitHub tells no other change of a check run
         payload = {"action": action, "check_run": shape}
-        return shape, self._tell("check_run", run.repo, run.actor, payload)
+        return shape, self.tell("check_run", run.repo, run.actor, payload)
 
     def workflow_run(self, run: Run) -> Told:
         """Report a workflow run, new or known."""
         self.world.runs[run.id] = run
+        self.world.flows.add(run.id)
         shape = ci_shapes.workflow_run(self.shapes, run)
         actions = {"completed": "completed", "in_progress": "in_progress"}
         payload = {
@@ -140,4 +142,4 @@ class Story:
             "workflow": ci_shapes.workflow(self.shapes, run),
             "workflow_run": shape,
         }
-        return shape, self._tell("workflow_run", run.repo, run.actor, payload)
+        return shape, self.tell("workflow_run", run.repo, run.actor, payload)

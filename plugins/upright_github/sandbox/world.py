@@ -148,6 +148,7 @@ class World:
     issues: dict[tuple[str, int], Issue] = field(default_factory=dict)
     comments: dict[int, Comment] = field(default_factory=dict)
     runs: dict[int, Run] = field(default_factory=dict)
+    flows: set[int] = field(default_factory=set)  # the runs that are workflow runs
     last_id: int = FIRST_ID
 
     def new_id(self) -> int:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
 
 import pytest
 
 from fixtures.github import BOT, SECRET, TOKEN, settings, signed
-from upright.api import Connector, Destination, InboundRequest
+from upright.api import Connector, Destination, InboundRequest, SecretRef
 from upright.testing.context import MemoryContext
 from upright.testing.contract import ConnectorContract
-from upright.testing.outside import Outside, Said
+from upright.testing.outside import CannotError, Outside, Said
 from upright_github.connector import GitHubConnector
 from upright_github.sandbox.faults import RestFault, RestRule
 from upright_github.sandbox.postman import Hook
@@ -29,9 +31,17 @@ class GitHub(Outside):
     """One repository with one issue in the sandbox."""
 
     sandbox: Sandbox
+    context: MemoryContext
+    poll_s: float = 0.0
 
     def connector(self) -> Connector:
-        keys = settings(api_url=self.sandbox.url, repositories=(REPO,), timeout_s=30.0)
+        keys = settings(
+            api_url=self.sandbox.url,
+            repositories=(REPO,),
+            timeout_s=30.0,
+            poll_s=self.poll_s,
+            secret=None if self.poll_s else SecretRef("env:S"),
+        )
         return GitHubConnector("github", keys)
 
     async def say(self, text: str) -> Said:
@@ -41,10 +51,13 @@ class GitHub(Outside):
         return self._said(self.sandbox.story.comment(self._issue(), text, BOT))
 
     async def edit(self, said: Said, text: str) -> Said:
+        self.context.pass_time(1)  # GitHub's times are whole seconds
         comment = self.sandbox.world.comment(int(said.native))
         return self._said(self.sandbox.story.edit_comment(comment, text, "ann"))
 
     async def delete(self, said: Said) -> Said:
+        if self.poll_s:
+            raise CannotError("the API does not tell what was deleted")
         comment = self.sandbox.world.comment(int(said.native))
         return self._said(self.sandbox.story.delete_comment(comment, "ann"))
 
@@ -79,6 +92,8 @@ class GitHub(Outside):
 
     def _said(self, told: Told) -> Said:
         shape, guids = told
+        if self.poll_s:
+            return Said(native=str(shape["id"]))
         deliveries = [self.sandbox.story.postman.delivery(guid) for guid in guids]
         requests = tuple(
             InboundRequest(
@@ -92,13 +107,15 @@ class GitHub(Outside):
 
 @pytest.mark.feature("github.contract")
 class TestGitHub(ConnectorContract):
+    poll_s: ClassVar[float] = 0.0
+
     @asynccontextmanager
     async def outside(self, context: MemoryContext) -> AsyncIterator[Outside]:
         context.secrets |= {"env:S": SECRET, "env:T": TOKEN}
         numbers = iter(range(10_000))
         options = Options(token=TOKEN, secret=SECRET, login=BOT)
         async with running(
-            options, now=context.now, new_guid=lambda: f"g{next(numbers)}"
+            options, now=context.service_now, new_guid=lambda: f"g{next(numbers)}"
         ) as sandbox:
             world = sandbox.world
             world.add_repository(REPO, "", default_branch="main", private=False)
@@ -110,9 +127,17 @@ class TestGitHub(ConnectorContract):
                     title="It fails",
                     body="",
                     author="ann",
-                    created_at=world.now(),
-                    updated_at=world.now(),
+                    created_at=world.now() - timedelta(hours=1),
+                    updated_at=world.now() - timedelta(hours=1),
                 )
             )
             sandbox.story.postman.hooks[1] = Hook(id=1, url=NOWHERE, secret=SECRET)
-            yield GitHub(sandbox)
+            yield GitHub(sandbox, context, type(self).poll_s)
+
+
+@pytest.mark.feature("github.polling")
+class TestPolledGitHub(TestGitHub):
+    """The same without a public address: it looks by itself."""
+
+    poll_s = 30.0
+    nudge_s = 30.0

@@ -56,8 +56,8 @@ async def bench(*repositories: str, token: str = TOKEN) -> AsyncIterator[Bench]:
             title="It fails",
             body="",
             author="ann",
-            created_at=world.now(),
-            updated_at=world.now(),
+            created_at=world.now() - timedelta(hours=1),
+            updated_at=world.now() - timedelta(hours=1),
         )
         sandbox.story.open_issue(made)
         async with started(memory, api_url=sandbox.url, repositories=repositories) as connector:
