@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -27,7 +27,7 @@ from upright_timer.schedule import upcoming
 from upright_timer.settings import TimerSettings
 from upright_timer.state import CursorLostError, Mark, decode, encode
 
-LOOK_EVERY: Final = timedelta(seconds=60)  # so that a clock that was set back is noticed soon
+LOOK_EVERY_S: Final = 60.0  # so that a clock that was set back is noticed soon
 PREVIEWED: Final = 5
 
 
@@ -73,7 +73,7 @@ class TimerConnector(Connector):
             await context.emit((), cursor=encode(marks))
         while True:
             marks = await self._look(marks)
-            await context.sleep_until(self._wake_at(marks))
+            await context.sleep(self._pause_s(marks))
 
     async def stop(self, timeout_s: float) -> None:
         """Nothing is open."""
@@ -154,10 +154,15 @@ class TimerConnector(Connector):
             await context.emit(fired, cursor=encode(after))
         return after
 
-    def _wake_at(self, marks: dict[str, Mark]) -> datetime:
-        latest = self._started().now() + LOOK_EVERY
-        due = (self._timers[name].next(mark) for name, mark in marks.items())
-        return min([latest, *(each for each in due if each is not None)])
+    def _pause_s(self, marks: dict[str, Mark]) -> float:
+        """Return how long to sleep: until the next run, and never long.
+
+        Waiting for a moment of the wall clock would wait for hours when that is set back.
+        """
+        now = self._started().now()
+        ahead = (self._timers[name].next(mark) for name, mark in marks.items())
+        left_s = (max((due - now).total_seconds(), 0.0) for due in ahead if due is not None)
+        return min([LOOK_EVERY_S, *left_s])
 
     def _started(self) -> ConnectorContext:
         if self._context is None:

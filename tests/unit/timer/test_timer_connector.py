@@ -46,7 +46,9 @@ class Day(MemoryContext):
         self.fired_at += [self.at for _ in triggers]
         await MemoryContext.emit(self, triggers, cursor=cursor)
 
-    async def sleep_until(self, at: datetime) -> None:
+    async def sleep(self, seconds: float) -> None:
+        assert 0 <= seconds <= 60
+        at = self.at + timedelta(seconds=seconds)
         for moment, earlier in list(self.set_back.items()):
             if self.at < moment <= at:
                 del self.set_back[moment]

@@ -45,6 +45,9 @@ def conflicts(
 def counts(occurrence: Occurrence, mine: Collection[str]) -> bool:
     """Tell whether an occurrence takes up time."""
     event = occurrence.event
-    if occurrence.cancelled or not event.busy:
-        return False
-    return not any(who.address in mine and who.answer == DECLINED for who in event.attendees)
+    return event.busy and not occurrence.cancelled and not declined(event, mine)
+
+
+def declined(event: Event, mine: Collection[str]) -> bool:
+    """Tell whether one of *mine* said no to an event."""
+    return any(who.address in mine and who.answer == DECLINED for who in event.attendees)
