@@ -138,7 +138,8 @@ class Lanes:
         if snapshot is None:
             log.warning("link.command_vanished", extra={"command": lane.command_id})
             return None
-        lane.hungry = set(OUTPUTS)
+        if snapshot.state in {State.STARTED, State.FINAL}:  # before that there is no output
+            lane.hungry = set(OUTPUTS)
         if snapshot.state is State.FINAL:
             lane.outcome = snapshot.outcome
             return None

@@ -21,6 +21,7 @@ from upright_wire.command import Begin, End, Outcome, Started, State
 
 SWEEP_S: Final = 1.0
 _READ_BYTES: Final = 64 * 1024
+_MOST_EARLY: Final = 1000
 
 
 class Watch:
@@ -40,6 +41,7 @@ class Watch:
         self._house, self._commands, self._shims = house, commands, shims
         self._on_change = on_change
         self._rung: set[str] = set()
+        self._early: dict[str, None] = {}  # rang before they were known here
         self._has_cold = False
         self._wakes = asyncio.Event()
 
@@ -52,8 +54,7 @@ class Watch:
             await self._look(self._running(), is_sweep=True)
             while True:
                 is_sweep = not await self._rings()
-                names, self._rung = self._rung, set()
-                rung = [c for c in self._running() if folder_name(c.command_id) in names]
+                rung = self._known()
                 await self._look(self._running() if is_sweep else rung, is_sweep=is_sweep)
                 self._has_cold = self._shims.reap()
         finally:
@@ -62,8 +63,20 @@ class Watch:
 
     def wake(self, command_id: str) -> None:
         """Say that a command was given to a shim, which may have rung before it was known here."""
-        self._rung.add(folder_name(command_id))
+        name = folder_name(command_id)
+        if name in self._early:
+            self._rung.add(name)
         self._wakes.set()
+
+    def _known(self) -> list[Command]:
+        """Take what has rung; what is not known yet is kept for when it is."""
+        names, self._rung = self._rung, set()
+        rung = [c for c in self._running() if folder_name(c.command_id) in names]
+        known = {folder_name(c.command_id) for c in rung}
+        self._early = dict.fromkeys((*self._early, *(names - known)))
+        for name in (*known, *list(self._early)[:-_MOST_EARLY]):
+            self._early.pop(name, None)
+        return rung
 
     async def _rings(self) -> bool:
         """Wait for the bell; False when it stayed silent for as long as that may be trusted."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from upright_execd.disk import Disk
 from upright_execd.paths import PRIVATE_FILE, PRIVATE_FOLDER, sync_folder, write_private
 from upright_execd.shim import records
 from upright_execd.shim.records import Pairs
@@ -74,20 +75,16 @@ class Folder:
         finally:
             os.close(lock)
 
-    def accept(self, accepted: Accepted) -> None:
+    def accept(self, accepted: Accepted, disk: Disk) -> None:
         """Accept the command: when this returns, it survives a power cut."""
         self.make()
         with suppress(FileExistsError):
             os.mkfifo(self.path / records.CONTROL, PRIVATE_FILE)
-        if accepted.spec.stdin is not None:
-            self.sync(records.STDIN)
         handle = os.open(self.path / records.SPEC, _ANEW, PRIVATE_FILE)
         with os.fdopen(handle, "wb") as file:
             file.write(encode(accepted))
-            file.flush()
-            os.fsync(handle)
-        sync_folder(self.path)
-        sync_folder(self.path.parent)
+        given = (self.path / records.STDIN,) if accepted.spec.stdin is not None else ()
+        disk.sync((*given, self.path / records.SPEC, self.path, self.path.parent))
 
     # -------------------------------------------------------------- what is there
     def accepted(self) -> Accepted | None:
@@ -166,11 +163,6 @@ class Folder:
                 shutil.rmtree(entry)
             elif entry.name != RECEIPT:
                 entry.unlink()
-
-    def sync(self, name: str) -> None:
-        """Wait until one of the files is on the disk."""
-        with (self.path / name).open("ab") as file:
-            os.fsync(file.fileno())
 
 
 def _content(path: Path) -> bytes | None:

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from upright_execd.disk import Disk
 from upright_execd.errors import DamagedError
 from upright_execd.paths import make_private
 from upright_execd.spool.accepted import Accepted, Receipt
@@ -42,6 +43,7 @@ class Spool:
         self._open, self._done, self._epochs = root / "open", root / "done", root / "epochs.json"
         self._os_boot_id = os_boot_id
         self._put: set[str] = set()
+        self._disk = Disk()
 
     def make(self) -> None:
         """Make the folders, and look what lies in them."""
@@ -87,7 +89,7 @@ class Spool:
         folder = self.folder(accepted.command_id)
         folder.make()
         with folder.locked() as lock:
-            folder.accept(accepted)
+            folder.accept(accepted, self._disk)
             yield folder, lock
 
     def _may_have_begun(self, folder: Folder, accepted: Accepted) -> bool:
@@ -120,8 +122,7 @@ class Spool:
         folders = [self.folder(receipt.command_id) for receipt in receipts]
         for folder, receipt in zip(folders, receipts, strict=True):
             folder.write_receipt(replace(receipt, is_acknowledged=True), waits=False)
-        for folder in folders:
-            folder.sync(RECEIPT)
+        self._disk.sync([folder.path / RECEIPT for folder in folders])
         for folder in folders:
             self._put_away(folder)
 

@@ -216,7 +216,9 @@ class LinkEnd:
         await self.push()
 
     async def on_state(self, report: StateReport) -> None:
-        """Store that a command runs."""
+        """Store that a command runs; what comes before that changes no row."""
+        if report.started is not Started.YES:
+            return
 
         def unit(u: Unit) -> None:
             job = self._mine(u, report.command_id)
