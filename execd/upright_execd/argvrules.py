@@ -116,9 +116,9 @@ def program(name: str, path: str, cwd: int) -> str:
     here = f"{'/proc/self' if Path('/proc/self/fd').is_dir() else '/dev'}/fd/{cwd}"
     places = [""] if "/" in name else (path or os.defpath).split(os.pathsep)
     for place in places:
-        found = os.path.realpath(Path(here, place, name))
-        if os.access(found, os.X_OK) and Path(found).is_file():
-            return found
+        found = Path(here, place, name)
+        if os.access(found, os.X_OK) and found.is_file():
+            return os.path.realpath(found)
     return ""
 
 

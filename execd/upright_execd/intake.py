@@ -215,7 +215,8 @@ class Intake:
             env_dropped=given.dropped,
         )
         folder = house.spool.folder(order.command_id)
-        readable = (*settings.readable, *programs(given.variables))
+        is_bare = spec.confinement in WITHOUT_SECRETS
+        readable = (*settings.readable, *programs(given.variables)) if is_bare else ()
         this = Launch(
             accepted=accepted,
             cwd=entry.taken(),

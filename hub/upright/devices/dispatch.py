@@ -288,7 +288,7 @@ class LinkEnd:
         return jobs.find(u.c, command_id) if self._is_mine(u, command_id) else None
 
     def _is_mine(self, u: Unit, command_id: str) -> bool:
-        if jobs.device_of(u.c, command_id) == self._device:
+        if command_id in self._sent or jobs.device_of(u.c, command_id) == self._device:
             return True
         log.warning("command.foreign", extra={"device": self._device, "command": command_id[:64]})
         return False

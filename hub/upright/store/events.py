@@ -27,6 +27,7 @@ Stop = tuple[str, About, Mapping[str, object]]
 """The name of a stop, what it is about, and what else there is to say."""
 
 _ADD: Final = EVENT.insert()
+_CHARGE: Final = LEDGER.insert()
 
 
 def record(u: Unit, stop: str, about: About, data: Mapping[str, object] | None = None) -> None:
@@ -71,4 +72,4 @@ class Cost:
 
 def charge(u: Unit, cost: Cost) -> None:
     """Write down what something cost."""
-    u.c.execute(LEDGER.insert().values(at_ms=u.now_ms, **asdict(cost)))
+    u.c.execute(_CHARGE, {"at_ms": u.now_ms, **asdict(cost)})

@@ -123,6 +123,8 @@ def look(u: Unit, job_id: str) -> list[SessionId]:
 
 def end(u: Unit, job_id: str) -> None:
     """End a job's watches with it; its last line needs no end."""
+    if not _live(u.c, job_id):
+        return
     _look_all(u, job_id, is_last=True)
     mine = sa.and_(WATCH.c.job_id == job_id, WATCH.c.ended.is_(False))
     u.c.execute(WATCH.update().where(mine).values(ended=True, next_ms=None))
