@@ -74,19 +74,19 @@ class HookConnector(Connector):
             raise TriggerRejectedError(reason, status=413, code="trigger.too_large")
         verify(request, secret, self._settings, context.now())
         if self._settings.provider is Provider.JUNIT:
-            made = await self._report(request, context.now())
+            made = await self._report(request)
             raw_type = "application/xml"
         else:
             made, raw_type = self._json(request), "application/json"
         return (replace(made, raw=request.body, raw_type=raw_type),)
 
-    async def _report(self, request: InboundRequest, now: datetime) -> Trigger:
+    async def _report(self, request: InboundRequest) -> Trigger:
         words, body = upload.said(request), request.body
         large = len(body) > _OFF_THE_LOOP_BYTES
         report = await asyncio.to_thread(junit.read, body) if large else junit.read(body)
         if not words["check"]:
             words = {**words, "check": self._settings.check}
-        return upload.trigger(report, words, self._place(words["repository"]), body, now=now)
+        return upload.trigger(report, words, self._place(words["repository"]), body)
 
     def _json(self, request: InboundRequest) -> Trigger:
         payload = generic.decode(request.body)

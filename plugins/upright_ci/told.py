@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from upright.api import Actor, Address, Channel, Code, Content, Context, Destination, Trigger
 from upright.kit.ci import Run
@@ -12,12 +13,15 @@ from upright.kit.excerpt import excerpt
 from upright.kit.mask import masked
 from upright_ci.keys import Place
 
+MAX_SHOWN: Final = 100  # failures that the text tells; the facts count and name them
+MAX_CHARS: Final = 100_000  # far more than an excerpt shows
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
     """What a trigger needs besides its run.
 
-    ``text`` is what the provider says; what failed stands before it. ``head`` is the repository
+    ``text`` is what the provider says; what failed stands behind it. ``head`` is the repository
     that the commit was pushed to, where it is another one. ``facts`` are the provider's own.
     """
 
@@ -43,14 +47,14 @@ def trigger(kind: str, run: Run, telling: Telling) -> Trigger:
         "fork": "yes" if telling.fork else "",
         **telling.facts,
     }
-    said = "\n\n".join(
-        filter(None, ("\n".join(str(one) for one in run.failures), telling.text.strip()))
-    )
+    shown, more = run.failures[:MAX_SHOWN], len(run.failures) - MAX_SHOWN
+    parts = [*map(str, shown), *([f"… and {more} more"] if more > 0 else [])]
+    said = "\n\n".join(filter(None, (telling.text.strip(), "\n".join(parts))))
     return Trigger(
         kind=kind,
         channel=Channel.CI,
         actor=telling.actor,
-        content=Content(title=run.title, text=excerpt(masked(said), where=run.url)),
+        content=Content(title=run.title, text=excerpt(masked(said[:MAX_CHARS]), where=run.url)),
         context=Context(
             thread=keys.thread,
             joins=keys.joins,

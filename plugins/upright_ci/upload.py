@@ -1,7 +1,8 @@
 """Upload: a report of tests, posted by a job, becomes one trigger.
 
 What the report does not say stands in the query, or in headers that begin with ``X-CI-``:
-``repository``, ``branch``, ``sha``, ``number``, ``url``, ``check``, ``attempt``, ``id``, ``fork``.
+``repository``, ``branch``, ``sha``, ``number``, ``url``, ``check``, ``attempt``, ``id``, ``fork``,
+and ``at``, when it ended: the times in reports have no zone.
 """
 
 from __future__ import annotations
@@ -17,7 +18,18 @@ from upright.kit.payload import CODE, clean
 from upright_ci import junit, told
 from upright_ci.keys import Place
 
-WORDS: Final = ("repository", "branch", "sha", "number", "url", "check", "attempt", "id", "fork")
+WORDS: Final = (
+    "repository",
+    "branch",
+    "sha",
+    "number",
+    "url",
+    "check",
+    "attempt",
+    "id",
+    "fork",
+    "at",
+)
 MAX_WORD_CHARS: Final = 1_000
 _ACTOR: Final = Actor(id="app:junit", name="tests", kind=ActorKind.BOT)
 
@@ -54,9 +66,25 @@ def number(words: Mapping[str, str], word: str) -> int | None:
     return int(text)
 
 
-def trigger(
-    report: junit.Report, words: Mapping[str, str], place: Place, body: bytes, *, now: datetime
-) -> Trigger:
+def moment(words: Mapping[str, str]) -> datetime | None:
+    """Return when it ended, if anybody says.
+
+    Raises:
+        TriggerRejectedError: 400: it is no time with a zone.
+    """
+    if not words["at"]:
+        return None
+    try:
+        at = datetime.fromisoformat(words["at"])
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        reason = "at must be a time such as 2026-06-01T10:00:00+00:00"
+        raise TriggerRejectedError(reason, code=CODE)
+    return at
+
+
+def trigger(report: junit.Report, words: Mapping[str, str], place: Place, body: bytes) -> Trigger:
     """Return the one trigger of a report: which tests failed, and why."""
     kind, conclusion = _verdict(report)
     run = ci.Run(
@@ -75,7 +103,7 @@ def trigger(
     telling = told.Telling(
         place=place,
         actor=_ACTOR,
-        at=now,
+        at=moment(words),
         dedupe=(_key(run, words, body),),
         text=report.summary,
         fork=words["fork"].lower() in {"yes", "true", "1"} or unknown,

@@ -63,7 +63,8 @@ def _fixed(trigger: Trigger, before: list[Trigger]) -> Trigger:
     earlier = [one for one in before if _not_later(one.occurred_at, trigger.occurred_at)]
     if not earlier:
         return trigger
-    last = max(earlier, key=lambda one: one.occurred_at.timestamp() if one.occurred_at else 0.0)
+    # Of two at one moment, or without one, the later arrival counts: the first that max finds.
+    last = max(earlier[::-1], key=lambda one: one.occurred_at.timestamp() if one.occurred_at else 0)
     if last.kind != FAILED:
         return trigger
     same = bool(sha := _fact(trigger, "sha")) and sha == _fact(last, "sha")

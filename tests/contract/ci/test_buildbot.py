@@ -20,6 +20,7 @@ from upright_ci.settings import Provider
 SHA = "a" * 40
 
 
+@pytest.mark.feature("ci.buildbot")
 @pytest.mark.timeout(150)  # a master starts, and builds three times
 @pytest.mark.clause("B2.1")
 async def test_a_build_that_fails_and_one_that_fixes_it_are_told_once_with_the_reason(

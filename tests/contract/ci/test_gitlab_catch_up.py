@@ -54,6 +54,7 @@ async def scene(hub: StillHub, gitlab: Sandbox, context: MemoryContext) -> Scene
     return Scene(hub=hub, gitlab=gitlab, context=context, connector=connector)
 
 
+@pytest.mark.feature("ci.catch_up")
 @pytest.mark.clause("B2.3", "B2.2")
 @pytest.mark.timeout(90)  # some hundred calls over real sockets
 async def test_what_happened_while_the_hub_was_away_comes_late_in_order_and_once(

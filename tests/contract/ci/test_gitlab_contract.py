@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+import pytest
+
 from fixtures.gitlab import BOT, PROJECT, SECRETS, hook, sandbox, settings
 from upright.api import Connector, Destination, InboundRequest
 from upright.testing.context import MemoryContext
@@ -68,6 +70,7 @@ class GitLab(Outside):
         self.sandbox.rest.faults += [Rule(fault=Fault.HANG, method="GET")] * 10
 
 
+@pytest.mark.feature("ci.contract")
 class TestGitLab(ConnectorContract):
     @asynccontextmanager
     async def outside(self, context: MemoryContext) -> AsyncIterator[Outside]:

@@ -125,6 +125,7 @@ async def test_a_text_that_is_too_long_is_refused_whole() -> None:
         assert ours(gitlab) == []
 
 
+@pytest.mark.feature("ci.log_tail")
 async def test_a_log_is_told_by_its_end_and_masked() -> None:
     token = "glpat-" + "a1" * 10
     async with connected() as (connector, gitlab):

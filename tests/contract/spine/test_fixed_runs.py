@@ -38,6 +38,16 @@ async def test_red_and_green_that_come_together_are_told_so_too(hub: StillHub) -
     assert await kinds(hub) == ["failed", "fixed", "failed", "fixed"]
 
 
+@pytest.mark.parametrize("timed", [True, False])
+async def test_of_runs_at_one_moment_the_later_arrival_is_the_last(
+    hub: StillHub, *, timed: bool
+) -> None:
+    ends = [run(kind, at_min=0) for kind in ("failed", "succeeded", "succeeded", "failed")]
+    for one in [*ends, run("succeeded", at_min=0)]:
+        await hub.accept(one if timed else replace(one, occurred_at=None))
+    assert await kinds(hub) == ["failed", "fixed", "succeeded", "failed", "fixed"]
+
+
 async def test_another_check_and_another_branch_fix_nothing(hub: StillHub) -> None:
     await hub.accept(run("failed", at_min=0))
     await hub.accept(run("succeeded", at_min=1, check="lint"))

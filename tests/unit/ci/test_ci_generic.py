@@ -40,6 +40,7 @@ def run(result: object = "BROKEN", **more: object) -> dict[str, Any]:
     return {"repo": {"full": "acme/app"}, "run": {**about, **more}}
 
 
+@pytest.mark.feature("ci.generic")
 async def test_a_mapping_makes_a_run_of_any_json() -> None:
     trigger = await posted(run(), provider=Provider.GENERIC, mapping=MAPPING)
     facts = dict(trigger.context.facts)
@@ -116,6 +117,7 @@ async def test_jenkins_tells_its_end_once_though_it_sends_it_twice() -> None:
     assert dict(completed.context.facts)["branch"] == "fix"
 
 
+@pytest.mark.feature("ci.buildkite")
 async def test_buildkite_tells_its_pipeline_and_pull_request() -> None:
     payload = {
         "event": "build.finished",

@@ -191,6 +191,7 @@ async def test_a_head_from_elsewhere_or_unknown_is_a_fork(more: Payload) -> None
     assert f"{BASE}:acme/app:fix" not in context.joins
 
 
+@pytest.mark.feature("ci.gitlab")
 async def test_each_state_is_told_once_and_a_second_end_is_news() -> None:
     running, failed = await one(pipeline("running")), await one(pipeline())
     again = pipeline()
@@ -200,6 +201,7 @@ async def test_each_state_is_told_once_and_a_second_end_is_news() -> None:
     assert (await one(pipeline())).dedupe == failed.dedupe
 
 
+@pytest.mark.feature("ci.gitlab")
 async def test_the_idempotency_key_is_a_key_and_the_event_uuid_is_none() -> None:
     async with started() as connector:
         request = hook(pipeline(), idempotency_key="k-1", x_gitlab_event_uuid="same-for-all")
@@ -260,6 +262,7 @@ async def test_who_wrote_a_note_is_told_by_the_account(name: str, kind: str) -> 
 
 
 # ------------------------------------------------------------------ the door
+@pytest.mark.feature("ci.gitlab")
 @pytest.mark.case("GP/13985")
 @pytest.mark.parametrize(
     "body",
@@ -290,6 +293,7 @@ async def test_an_event_of_another_project_is_taken_and_counted() -> None:
         assert connector.ignored == {"project": 1}
 
 
+@pytest.mark.feature("ci.gitlab")
 @pytest.mark.case("GP/13985")
 @pytest.mark.parametrize("token", ["", "another", "ä"])
 async def test_a_wrong_token_is_refused(token: str) -> None:

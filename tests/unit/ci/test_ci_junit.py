@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final
 
 import pytest
@@ -25,6 +26,7 @@ RUN: Final = {
 }
 
 
+@pytest.mark.feature("ci.junit")
 async def test_a_report_is_one_trigger_with_what_failed_and_why() -> None:
     trigger = await posted(RED, RUN)
     facts = dict(trigger.context.facts)
@@ -61,6 +63,14 @@ async def test_headers_say_what_the_query_does_not() -> None:
     assert (facts["check"], facts["repository"]) == ("unit tests", "acme/app")
 
 
+async def test_a_report_happened_when_its_sender_says() -> None:
+    assert (await posted(GREEN, RUN)).occurred_at is None
+    told = await posted(GREEN, {**RUN, "at": "2026-06-01T12:00:00+02:00"})
+    assert told.occurred_at == datetime(2026, 6, 1, 10, tzinfo=UTC)
+    with pytest.raises(TriggerRejectedError, match="at must be"):
+        await posted(GREEN, {**RUN, "at": "2026-06-01T12:00:00"})
+
+
 async def test_the_same_upload_is_told_once_and_another_attempt_is_news() -> None:
     first, again = await posted(RED, RUN), await posted(RED, RUN)
     other = await posted(RED, {**RUN, "attempt": "2"})
@@ -76,6 +86,7 @@ async def test_a_head_that_nobody_names_is_a_fork() -> None:
 
 
 # ------------------------------------------------------------------ flakes
+@pytest.mark.feature("ci.flakes")
 def test_a_test_that_passes_on_retry_is_flaky_and_not_failed() -> None:
     report = junit.read(
         b'<testsuite name="s">'
@@ -88,6 +99,7 @@ def test_a_test_that_passes_on_retry_is_flaky_and_not_failed() -> None:
     assert report.flaky == ("a.b", "a.c")
 
 
+@pytest.mark.feature("ci.flakes")
 def test_a_test_that_fails_on_retry_has_failed_once() -> None:
     report = junit.read(
         b'<testsuite name="s">'
@@ -114,6 +126,7 @@ XXE: Final = (
 DTD: Final = b'<!DOCTYPE x SYSTEM "http://127.0.0.1:9/x.dtd"><testsuite/>'
 
 
+@pytest.mark.feature("ci.junit")
 @pytest.mark.parametrize("body", [BOMB, XXE, DTD], ids=["bomb", "file", "dtd"])
 async def test_a_hostile_report_is_refused(body: bytes) -> None:
     with pytest.raises(TriggerRejectedError, match="DTD or an entity") as refused:
@@ -151,6 +164,7 @@ async def test_a_number_that_is_none_is_refused(word: str, value: str) -> None:
         await posted(GREEN, {**RUN, word: value})
 
 
+@pytest.mark.feature("ci.junit")
 def test_of_a_huge_report_only_what_failed_is_kept() -> None:
     case = b'<testcase classname="a" name="n%d"><failure>error %s</failure></testcase>'
     body = b"".join(case % (number, b"x" * 500) for number in range(5_000))

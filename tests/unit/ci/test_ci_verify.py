@@ -30,6 +30,7 @@ KITE: Final[Changed] = {"provider": Provider.BUILDKITE}
 NOW: Final = START.timestamp()
 
 
+@pytest.mark.feature("ci.buildkite")
 @pytest.mark.parametrize(
     ("headers", "changed"),
     [
