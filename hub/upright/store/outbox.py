@@ -198,6 +198,10 @@ class Claims:
     taken: tuple[Stored, ...]
     expired: tuple[SessionId, ...]
 
+    def __bool__(self) -> bool:
+        """Whether there was anything to claim."""
+        return bool(self.taken or self.expired)
+
 
 def claim_due(u: Unit, limit: int) -> Claims:
     """Claim what is due: of each lane only the oldest that is not settled (B15).

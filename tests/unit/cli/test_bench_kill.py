@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import CodeType
 from typing import Final
 
 import pytest
@@ -243,3 +244,22 @@ def test_whatever_is_at_work_in_the_folder_is_ended(
     assert victim.wait(ENDS_S) == -signal.SIGKILL
     assert str(victim.pid) in said
     assert strays.strays(files.folder) == {}
+
+
+def _qualified(code: CodeType) -> Iterator[str]:
+    """Yield the qualified name of every function in a compiled file."""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield inner.co_qualname
+            yield from _qualified(inner)
+
+
+def test_each_unit_that_is_told_by_its_name_is_there() -> None:
+    """A function that was renamed would take its stop out of the harness, and nobody would see."""
+    files = [path for path in HUB.rglob("*.py") if "versions" not in path.parts]
+    there = {
+        name
+        for path in files
+        for name in _qualified(compile(path.read_text(encoding="utf-8"), str(path), "exec"))
+    }
+    assert [unit for unit in BY_UNIT if not any(name.startswith(unit) for name in there)] == []

@@ -136,15 +136,15 @@ BY_UNIT: Final = {
     "Intake._store.": "intake.duplicate",
     "EmbeddedEngine._claim.": "engine.claim",
     "EmbeddedEngine._renew.": "engine.renew",
-    "TurnRunner._await_jobs.": "turn.answered",
-    "Sender.run.": "outbox.claimed",
+    "_Run._await_jobs.": "turn.answered",
+    "Sender._claim.": "outbox.claimed",
     "StoredRoster.seen.": "device.seen",
     "LinkEnd.on_inventory.": "device.inventory",
     "LinkEnd.on_workspaces.": "device.announced",
     "LinkEnd._push_one.": "command.sent",
     "LinkEnd.on_output.": "output.stored",
 }
-_MAY_BE_IDLE: Final = {"EmbeddedEngine._claim.", "Sender.run.", "LinkEnd._push_one."}
+_MAY_BE_IDLE: Final = {"EmbeddedEngine._claim.", "Sender._claim.", "LinkEnd._push_one."}
 """Units that change nothing when what they return is empty or false."""
 
 
