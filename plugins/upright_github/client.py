@@ -6,11 +6,12 @@ Source: docs.github.com, "Rate limits for the REST API" and "Best practices for 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import aiohttp
 
@@ -22,6 +23,7 @@ CONNECT_S: Final = 10.0
 SECONDARY_LIMIT_S: Final = 60.0  # at the least, when the answer does not say how long
 MAX_PAUSE_S: Final = 3_600.0
 _MAX_REDIRECTS: Final = 2
+_NEXT: Final = re.compile(r'<([^<>]{1,4096})>;\s*rel="next"')
 _REDIRECTS: Final = frozenset({301, 307, 308})
 
 
@@ -51,6 +53,12 @@ class Answer:
     def has_next(self) -> bool:
         """Tell whether another page follows."""
         return 'rel="next"' in self.headers.get("link", "")
+
+    @property
+    def next_query(self) -> dict[str, str]:
+        """Return the query of the next page; empty when this is the last."""
+        found = _NEXT.search(self.headers.get("link", ""))
+        return dict(parse_qsl(urlsplit(found[1]).query)) if found else {}
 
     def pause_s(self, now: datetime, *, tries: int = 0) -> float | None:
         """Return for how long a limit asks us to be silent; None when this is no limit.

@@ -23,12 +23,15 @@ from upright.api import (
     Secret,
     Trigger,
 )
+from upright.kit.late import late
 from upright_github.client import Answer, GitHubClient, LostError, NotSentError
 from upright_github.comments import MAX_BODY_CHARS, MAX_PARTS
+from upright_github.destinations import KINDS
 from upright_github.event import Identity
 from upright_github.feeds import Feeds
 from upright_github.listing import Listing
 from upright_github.poll import Poller
+from upright_github.recovery import Recovery
 from upright_github.sender import CommentSender
 from upright_github.settings import GitHubSettings
 from upright_github.translate import translate
@@ -51,6 +54,7 @@ class GitHubConnector(Connector):
         self._secret: Secret | None = None
         self._feeds: Feeds | None = None
         self._poller: Poller | None = None
+        self._recovery: Recovery | None = None
 
     async def validate(self) -> Probe:
         """Sign in and look: is the token good, is it the bot's own, do the clocks agree?
@@ -97,6 +101,7 @@ class GitHubConnector(Connector):
         )
         self._sender = CommentSender(self._client, self._me, context.now)
         self._feeds = Feeds(self._client, self._me, context)
+        self._recovery = Recovery(self._client, context)
 
     async def listen(self) -> None:
         """Poll the repositories, if that is wanted; see :class:`Poller`."""
@@ -117,7 +122,11 @@ class GitHubConnector(Connector):
         """Yield what happened in the repositories since; see :meth:`Listing.missed`."""
         if since is None:  # at the very first nothing was missed
             return
-        feeds, _ = self._reading()
+        feeds, context = self._reading()
+        if self._recovery is not None:
+            began = datetime.fromisoformat(since)
+            count = await self._recovery.redeliver(self._settings.repositories, began)
+            context.log.info("github.redelivery_asked", extra={"count": count})
         missed = Listing(feeds).missed(self._settings.repositories, since, until)
         async for trigger in missed:
             yield trigger
@@ -134,7 +143,9 @@ class GitHubConnector(Connector):
         delivery = open_delivery(
             request, self._secret, max_body_bytes=self._settings.max_body_bytes
         )
-        return translate(delivery, source=self._source, me=self._me, only=self._only)
+        told = translate(delivery, source=self._source, me=self._me, only=self._only)
+        asked = self._recovery.asked if self._recovery else set()
+        return [late(one) for one in told] if delivery.guid in asked else told
 
     async def send(self, effect: Effect) -> Receipt:
         """Post a comment once; see :class:`CommentSender` for what it raises."""
@@ -145,6 +156,8 @@ class GitHubConnector(Connector):
     async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
         """Return the comments around a comment, of the same issue or pull request.
 
+        Around a comment on a line: its thread, and what was said near that line.
+
         Raises:
             ConnectorAuthFailedError: the token is refused.
             ConnectorNotReadyError: GitHub can't be reached, or a limit holds.
@@ -153,7 +166,11 @@ class GitHubConnector(Connector):
         if code is None or code.number is None:
             return Neighbours(whole=True)
         feeds, _ = self._reading()
-        said = await Listing(feeds).around(code.repository, str(code.number))
+        listing, number = Listing(feeds), str(code.number)
+        if trigger.kind.startswith("review_comment."):
+            said = await listing.beside(code.repository, number, trigger)
+        else:
+            said = await listing.around(code.repository, number)
         own = dict(trigger.context.facts).get("native_id", "")
         at = next((n for n, one in enumerate(said) if one.id == own), len(said))
         later = said[at + 1 :][:after]
@@ -169,7 +186,7 @@ class GitHubConnector(Connector):
             neighbours=True,
             # whose comments to list must be known; a poller catches up by itself
             lists=bool(self._only) and not self._settings.poll_s,
-            destinations=("comment",),
+            destinations=KINDS,
             max_text_chars=MAX_BODY_CHARS * (MAX_PARTS - 1),
             max_body_bytes=self._settings.max_body_bytes,
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from upright.api import Actor, ActorKind, Address, Code, Destination
 from upright.kit.payload import Json
+from upright_github.destinations import COMMENT, REVIEW_REPLY
 from upright_github.keys import Place
 from upright_github.text import login_of, mentions
 
@@ -86,7 +87,16 @@ class Event:
         if number is None:
             return None
         address = (("repo", self.place.repository), ("number", str(number)))
-        return Destination(source=self.source, kind="comment", address=address)
+        return Destination(source=self.source, kind=COMMENT, address=address)
+
+    def reply_on_line(self, number: int, root: int) -> Destination:
+        """Return where an answer to a comment on a line goes: below the first of its thread."""
+        address = (
+            ("repo", self.place.repository),
+            ("number", str(number)),
+            ("comment", str(root)),
+        )
+        return Destination(source=self.source, kind=REVIEW_REPLY, address=address)
 
     def address(self, text: str) -> Address:
         """Tell whether a text mentions us."""

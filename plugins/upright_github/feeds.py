@@ -124,6 +124,10 @@ class Feeds:
                     found.append(row)
         return sorted(found, key=lambda row: row.changed_at)
 
+    async def every(self, path: str) -> list[Shape]:
+        """Return all objects of a list."""
+        return await self._list(path, {}, "", fresh=True)
+
     async def _list(
         self, path: str, query: Mapping[str, str], inside: str, *, fresh: bool
     ) -> list[Shape]:
@@ -202,7 +206,7 @@ class Feeds:
         for action, at, by in _steps(pull, span):
             own = {"number": number, "pull_request": {**pull, "updated_at": at}, **by}
             told.append(("pull_request", {"action": action, **own}))
-        for review in await self._list(f"{path}/pulls/{number}/reviews", {}, "", fresh=True):
+        for review in await self.every(f"{path}/pulls/{number}/reviews"):
             if span.has(review.get("submitted_at")):
                 own = {"review": review, "pull_request": pull, "sender": review.get("user")}
                 told.append(("pull_request_review", {"action": "submitted", **own}))

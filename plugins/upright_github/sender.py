@@ -7,15 +7,13 @@ try may have worked we look for it before (and after) we send (B15.2).
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
 from upright.api import (
     ConnectorAuthFailedError,
     ConnectorError,
-    Destination,
     Effect,
     PermanentSendError,
     Receipt,
@@ -25,13 +23,14 @@ from upright.api import (
 from upright.kit.marker import Mark, mark_of
 from upright_github.client import Answer, GitHubClient, LostError, NotSentError
 from upright_github.comments import compose
+from upright_github.destinations import Way, ways
 from upright_github.event import Identity
 
 PAGE: Final = 100
 MAX_PAGES: Final = 100  # 10 000 comments on one thread
 LOOK_S: Final = 60.0
-_REPOSITORY: Final = re.compile(r"[\w-][\w.-]{0,99}/[\w.-]{1,100}", re.ASCII)
 _GONE: Final = frozenset({404, 410, 422})
+_UNFIT: Final = frozenset({404, 422})  # it may be said elsewhere
 
 Found = dict[Mark, Receipt]
 
@@ -54,29 +53,43 @@ class CommentSender:
             UnknownSendError: it may have become visible, and looking did not settle it.
             ConnectorAuthFailedError: the token is refused.
         """
-        path = _path(effect.destination)
+        there_are = ways(effect.destination)
         try:
             comments = compose(effect.text, effect.idempotency_key)
         except ValueError as error:
             raise PermanentSendError(str(error)) from error
         self._keep_silence()
-        there = await self._look_first(path, comments[0][0].key, effect) if effect.tries else {}
+        key = comments[0][0].key
+        there = await self._look_first(there_are, key, effect) if effect.tries else {}
         found = all(mark in there for mark, _ in comments)
         receipts = [
-            there.get(mark) or await self._post(path, mark, body, effect.tries)
+            there.get(mark) or await self._post_by(there_are, mark, body, effect.tries)
             for mark, body in comments
         ]
         ids = ",".join(receipt.provider_id for receipt in receipts)
         return Receipt(provider_id=ids, url=receipts[0].url, found=found)
 
-    async def _post(self, path: str, mark: Mark, body: str, tries: int) -> Receipt:
+    async def _post_by(
+        self, there_are: tuple[Way, ...], mark: Mark, body: str, tries: int
+    ) -> Receipt:
+        """Post by the first way that GitHub takes; what it refuses elsewhere is final."""
+        *first, last = there_are
+        for way in first:
+            try:
+                return await self._post(way, mark, body, tries)
+            except _UnfitError:
+                continue
+        return await self._post(last, mark, body, tries)
+
+    async def _post(self, way: Way, mark: Mark, body: str, tries: int) -> Receipt:
+        path = way.look
         try:
-            answer = await self._client.post(path, {"body": body})
+            answer = await self._client.post(way.post, {"body": way.preface + body, **way.fields})
         except NotSentError as error:
             raise RetryableSendError(str(error)) from error
         except LostError as error:
             return await self._look_after(path, mark, str(error))
-        if answer.status == 201:
+        if answer.status in {200, 201}:
             return _receipt(answer.value) or await self._look_after(path, mark, "Unreadable answer")
         if answer.status >= 500:
             there = await self._look(path, mark.key, unsettled=answer.message)
@@ -85,15 +98,19 @@ class CommentSender:
             return there[mark]
         raise self._refusal(answer, tries)
 
-    async def _look_first(self, path: str, key: str, effect: Effect) -> Found:
+    async def _look_first(self, there_are: tuple[Way, ...], key: str, effect: Effect) -> Found:
+        """Look wherever an earlier try may have said it."""
+        found: Found = {}
         try:
-            return await self._pages(path, key)
+            for path in dict.fromkeys(way.look for way in there_are):
+                found = {**await self._pages(path, key), **found}
         except (NotSentError, LostError, TimeoutError) as error:
             # Nothing was sent in this try, and the next one looks again.
             reason = f"Could not look for an earlier try: {error}"
             raise RetryableSendError(reason) from error
         except _RefusedError as refused:
             raise self._refusal(refused.answer, effect.tries) from refused
+        return found
 
     async def _look_after(self, path: str, mark: Mark, why: str) -> Receipt:
         there = await self._look(path, mark.key, unsettled=why)
@@ -155,7 +172,12 @@ class CommentSender:
         if answer.status >= 500:
             return RetryableSendError(answer.message)
         gone = "It is gone, or refused: " if answer.status in _GONE else ""
-        return PermanentSendError(f"{gone}{answer.message} (HTTP {answer.status})")
+        kind = _UnfitError if answer.status in _UNFIT else PermanentSendError
+        return kind(f"{gone}{answer.message} (HTTP {answer.status})")
+
+
+class _UnfitError(PermanentSendError):
+    """It can't be said there."""
 
 
 class _RefusedError(Exception):
@@ -164,17 +186,6 @@ class _RefusedError(Exception):
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.message)
         self.answer = answer
-
-
-def _path(destination: Destination) -> str:
-    """Return the path of a thread's comments; a destination that is none of ours is permanent."""
-    parts: Mapping[str, str] = dict(destination.address)
-    repository, number = parts.get("repo", ""), parts.get("number", "")
-    fits = _REPOSITORY.fullmatch(repository) and repository.rpartition("/")[2] not in {".", ".."}
-    if destination.kind != "comment" or not fits or not (number.isascii() and number.isdigit()):
-        reason = f"No destination of GitHub: {destination.kind} {dict(parts)}"
-        raise PermanentSendError(reason)
-    return f"/repos/{repository}/issues/{number}/comments"
 
 
 def _receipt(comment: object) -> Receipt | None:

@@ -69,6 +69,9 @@ def review_comment(event: Event) -> Trigger:
         "diff_hunk": comment.maybe_text("diff_hunk"),
     }
     context = pull_context(event, pull, text, address=_addressed(event, text), facts=facts)
+    root = comment.maybe_number("in_reply_to_id") or comment.number("id")
+    reply_to = event.reply_on_line(pull.number("number"), root)
+    context = replace(context, reply_to=reply_to)
     what = ("review_comment", native)
     return _comment(event, comment, what, title=pull.text("title"), context=context)
 

@@ -18,6 +18,7 @@ from upright_github.sandbox.shapes import Shape, stamp
 from upright_github.sandbox.world import NotThereError
 
 KEPT: Final = timedelta(days=3)
+MOST_TRIES: Final = 1_000
 _HOOKS: Final = "/repos/{owner}/{name}/hooks"
 _DELIVERIES: Final = f"{_HOOKS}/{{hook:\\d+}}/deliveries"
 
@@ -54,7 +55,21 @@ class HookRest:
             for number, one, attempt in self._attempts()
             if one.hook.id == hook and attempt.at >= since
         ]
-        return self.rest.page(request, found[::-1])
+        return self._from_cursor(request, found[::-1])
+
+    def _from_cursor(self, request: web.Request, found: list[Shape]) -> web.Response:
+        """Return a page: these have a cursor that says nothing to others, and no numbers."""
+        if "page" in request.query:
+            return refusal(422, "Deliveries are paged by a cursor.")
+        cursor = request.query.get("cursor", "v1_0").removeprefix("v1_")
+        size = min(int(request.query.get("per_page", "30")), 100)
+        at = int(cursor) if cursor.isdigit() else 0
+        answer = web.json_response(found[at : at + size])
+        if at + size < len(found):
+            base = f"{self.rest.story.shapes.base}{request.path}"
+            query = f"per_page={size}&cursor=v1_{at + size}"
+            answer.headers["Link"] = f'<{base}?{query}>; rel="next"'
+        return answer
 
     async def _attempt(self, request: web.Request) -> web.StreamResponse:
         wanted = int(request.match_info["id"])
@@ -65,13 +80,13 @@ class HookRest:
         raise NotThereError("delivery", wanted)
 
     def _attempts(self) -> list[tuple[int, Delivery, Attempt]]:
-        """Return every try with its id, in the order of the deliveries."""
-        tries = [
-            (one, attempt)
-            for one in self.rest.story.postman.deliveries.values()
-            for attempt in one.attempts
+        """Return every try with its id, in the order of the deliveries; an id stays the same."""
+        deliveries = enumerate(self.rest.story.postman.deliveries.values(), start=1)
+        return [
+            (number * MOST_TRIES + count, one, attempt)
+            for number, one in deliveries
+            for count, attempt in enumerate(one.attempts)
         ]
-        return [(number, one, attempt) for number, (one, attempt) in enumerate(tries, start=1)]
 
 
 def _hook(hook: Hook) -> Shape:
