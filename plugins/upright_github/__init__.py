@@ -21,7 +21,7 @@ def _make(source: str, settings: GitHubSettings) -> Connector:
 @hookimpl
 def upright_connectors() -> Iterable[ConnectorType]:
     """Offer the kind ``github``."""
-    summary = "GitHub and GitHub Enterprise Server: webhooks in, comments out"
+    summary = "GitHub: webhooks or polling in, comments and reviews out"
     return (ConnectorType(kind="github", summary=summary, settings=GitHubSettings, make=_make),)
 
 

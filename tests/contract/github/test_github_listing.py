@@ -20,6 +20,7 @@ from upright_github.sandbox.world import Issue
 
 pytestmark = pytest.mark.clause("B2.3")
 REPO = "acme/app"
+LIB = "acme/lib"
 SINCE = START.isoformat()
 
 
@@ -31,10 +32,10 @@ class Bench:
     sandbox: Sandbox
     memory: MemoryContext
 
-    def comment(self, body: str, author: str = "ann") -> int:
+    def comment(self, body: str, author: str = "ann", *, repo: str = REPO) -> int:
         """Write a comment a minute later; return its id."""
         self.memory.pass_time(60)
-        shape, _ = self.sandbox.story.comment(self.sandbox.world.issue(REPO, 1), body, author)
+        shape, _ = self.sandbox.story.comment(self.sandbox.world.issue(repo, 1), body, author)
         return int(shape["id"])
 
     async def listed(self, since: str | None = SINCE) -> list[Trigger]:
@@ -113,6 +114,18 @@ async def test_our_own_comments_are_known_as_ours() -> None:
         at.comment("Done.", BOT)
         (listed,) = await at.listed()
         assert listed.actor.kind is ActorKind.SELF
+
+
+async def test_what_several_repositories_missed_comes_in_one_order_the_oldest_first() -> None:
+    """A batch that is stored moves the cursor: what is older must have come before."""
+    async with bench(REPO, LIB) as at:
+        issue = at.sandbox.world.issue(REPO, 1)
+        at.sandbox.world.add_repository(LIB, "", default_branch="main", private=False)
+        at.sandbox.story.open_issue(replace(issue, id=at.sandbox.world.new_id(), repo=LIB))
+        for number in range(4):
+            at.comment(f"word {number}", repo=(REPO, LIB)[number % 2])
+        listed = await at.listed()
+        assert [one.content.text for one in listed] == [f"word {n}" for n in range(4)]
 
 
 async def test_at_the_very_first_nothing_was_missed() -> None:

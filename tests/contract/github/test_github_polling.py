@@ -172,6 +172,20 @@ async def test_a_cursor_that_is_lost_means_no_replay_and_one_warning(
         assert [one.message for one in caplog.records].count("github.cursor_lost") == 1
 
 
+async def test_what_stands_on_a_second_page_is_told_although_the_first_is_unchanged() -> None:
+    async with bench() as at:
+        async with at.polling():
+            for number in range(101):
+                at.sandbox.story.comment(at.issue(), f"at once {number}", "ann")
+            await at.round()
+            assert len(at.memory.accepted) == 101
+            at.sandbox.world.now = lambda: at.memory.service_now() - timedelta(seconds=POLL_S)
+            at.sandbox.story.comment(at.issue(), "in the same second, shown late", "ann")
+            await at.round()
+        assert at.memory.accepted[-1].content.text == "in the same second, shown late"
+        assert len(at.memory.accepted) == 102
+
+
 # ------------------------------------------------------------------ what it costs
 @pytest.mark.feature("github.polling")
 async def test_a_hundred_unchanged_looks_cost_no_call_that_counts() -> None:
