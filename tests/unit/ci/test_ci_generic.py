@@ -97,6 +97,7 @@ def test_a_mapping_that_can_never_work_is_refused_at_once() -> None:
 
 
 # ------------------------------------------------------------------ those that we know
+@pytest.mark.feature("ci.jenkins")
 async def test_jenkins_tells_its_end_once_though_it_sends_it_twice() -> None:
     build = {
         "number": 5,

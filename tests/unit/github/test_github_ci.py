@@ -45,6 +45,7 @@ async def test_what_people_ask_of_a_check_is_no_result(action: str, kind: str) -
     assert (await one("check_run", check_run() | {"action": action})).kind == kind
 
 
+@pytest.mark.feature("ci.github_actions")
 async def test_a_check_tells_its_name_its_end_and_its_first_lines() -> None:
     trigger = await one("check_run", check_run())
     assert trigger.channel is Channel.CI
@@ -58,6 +59,7 @@ async def test_a_check_tells_its_name_its_end_and_its_first_lines() -> None:
     assert facts["repository"] == "acme/app"
 
 
+@pytest.mark.feature("ci.github_actions")
 async def test_a_workflow_run_tells_its_attempt() -> None:
     trigger = await one("workflow_run", workflow_run())
     assert trigger.content.title == "CI: failure"
@@ -118,3 +120,17 @@ async def test_a_second_attempt_of_a_workflow_is_news() -> None:
     again["workflow_run"]["run_attempt"] = 3
     first, second = await one("workflow_run", workflow_run()), await one("workflow_run", again)
     assert first.dedupe[1] != second.dedupe[1]
+
+
+async def test_a_failed_check_tells_the_lines_that_say_why_and_one_that_passed_tells_none() -> None:
+    payload = check_run()
+    payload["check_run"]["output"]["summary"] = "2 passed\ntest_a: AssertionError: 1 != 2"
+    failed = dict((await one("check_run", payload)).context.facts)
+    assert (failed["failed"], failed["error"]) == (
+        "unit",
+        "1 failed\ntest_a: AssertionError: 1 != 2",
+    )
+    payload["check_run"]["conclusion"] = "success"
+    passed = dict((await one("check_run", payload)).context.facts)
+    assert "failed" not in passed
+    assert "error" not in passed
