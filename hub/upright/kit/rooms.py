@@ -17,12 +17,19 @@ V = TypeVar("V")
 class RoomRules:
     """``allowed``: the rooms that are heard, by id or alias; none: all that we are in.
 
+    ``senders``: whose words are heard, by id; none: everybody's.
+
     ``mention_only``: rooms (``*``: all) where only what speaks to us is heard, and what is said in
     threads of which we are a part. Direct talk is always heard.
     """
 
     allowed: frozenset[str] = frozenset()
     mention_only: frozenset[str] = frozenset()
+    senders: frozenset[str] = frozenset()
+
+    def hears_from(self, sender: str) -> bool:
+        """Tell whether somebody is heard."""
+        return not self.senders or sender in self.senders
 
     def hears(self, *names: str) -> bool:
         """Tell whether a room is heard at all, by any of its names."""
