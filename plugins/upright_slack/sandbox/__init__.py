@@ -1,0 +1,1 @@
+"""A strict, stateful sandbox that plays Slack: Web API, Socket Mode, signed events, faults."""

@@ -1,0 +1,81 @@
+"""Matrix's connector passes the contract of all connectors, against a real Synapse."""
+
+from __future__ import annotations
+
+from asyncio import to_thread
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from fixtures.matrix import settings
+from fixtures.synapse import Synapse, User
+from upright.api import Destination
+from upright.testing.context import MemoryContext
+from upright.testing.contract import ConnectorContract
+from upright.testing.outside import CannotError, Outside, Said
+from upright_matrix.connector import MatrixConnector
+
+
+@dataclass
+class MatrixOutside(Outside):
+    """A room of two on a real server."""
+
+    server: Synapse
+    ann: User
+    bot: User
+    room: str
+
+    def connector(self) -> MatrixConnector:
+        return MatrixConnector("contract", settings(self.server, self.bot.id, poll_s=5))
+
+    async def say(self, text: str) -> Said:
+        return Said(native=await to_thread(self.server.say, self.ann, self.room, text))
+
+    async def edit(self, said: Said, text: str) -> Said:
+        return Said(
+            native=await to_thread(self.server.edit, self.ann, self.room, said.native, text)
+        )
+
+    async def delete(self, said: Said) -> Said:
+        return Said(native=await to_thread(self.server.redact, self.ann, self.room, said.native))
+
+    async def say_as_us(self, text: str) -> Said:
+        return Said(native=await to_thread(self.server.say, self.bot, self.room, text))
+
+    def destination(self) -> Destination:
+        return Destination(source="contract", kind="room", address=(("room", self.room),))
+
+    async def visible(self) -> Sequence[str]:
+        events = await to_thread(self.server.messages, self.ann, self.room)
+        ours = [one["content"] for one in events if one["sender"] == self.bot.id]
+        return [str(one["body"]) for one in ours if "body" in one]
+
+    async def limit(self) -> float:
+        raise CannotError("the server of the tests has no limits: see test_matrix_refusals.py")
+
+
+@pytest.mark.feature("matrix.contract")
+class TestMatrix(ConnectorContract):
+    """A real Synapse."""
+
+    patience_s: ClassVar[float] = 60.0
+    huge_chars: ClassVar[int] = 30_000  # an event holds 64 KiB
+    pytestmark: ClassVar = [pytest.mark.asyncio, pytest.mark.timeout(180)]
+
+    @pytest.fixture(autouse=True)
+    def given(self, synapse: Synapse) -> None:
+        self.server = synapse
+
+    def outside(self, context: MemoryContext) -> AbstractAsyncContextManager[Outside]:
+        return self.opened(context)
+
+    @asynccontextmanager
+    async def opened(self, context: MemoryContext) -> AsyncIterator[Outside]:
+        ann = await to_thread(self.server.user, "ann")
+        bot = await to_thread(self.server.user, "helper")
+        context.secrets["env:T"] = bot.token
+        room = await to_thread(self.server.room, ann, bot)
+        yield MatrixOutside(self.server, ann, bot, room)
