@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from fixtures.connector import MemoryContext
 from upright.api import Address
 from upright.kit.bucket import Buckets
@@ -18,6 +20,7 @@ def at(seconds: float) -> datetime:
     return AT + timedelta(seconds=seconds)
 
 
+@pytest.mark.feature("chat.rates")
 def test_a_bucket_lets_the_burst_through_and_then_one_each_second() -> None:
     clock = MemoryContext()
     buckets = Buckets(clock.now, per_s=1, burst=2)
@@ -38,6 +41,7 @@ def test_a_token_that_was_not_used_is_given_back() -> None:
     assert buckets.take("a") == 0
 
 
+@pytest.mark.feature("chat.loops")
 def test_twenty_events_of_a_bot_in_a_minute_then_a_minute_of_silence() -> None:
     budget = LoopBudget()
     heard = [budget.hear("b", "r", at(n)) for n in range(22)]

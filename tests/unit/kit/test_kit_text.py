@@ -40,6 +40,7 @@ class Balance(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.feature("chat.markdown")
 def test_the_marks_of_each_service_are_its_own() -> None:
     source = "**bold**, *em*, ~~gone~~, `a < b` and [the fix](https://example.org/1?a=1&b=2)."
     assert mrkdwn(source) == (
@@ -119,6 +120,8 @@ def test_a_long_paragraph_is_cut_at_lines_then_at_blanks() -> None:
     assert split("one two\nthree four", 12) == ("one two", "three four")
 
 
+@pytest.mark.feature("chat.markdown")
+@pytest.mark.case("TB/374")
 def test_a_fence_is_closed_and_opened_anew_within_the_limit() -> None:
     code = "\n".join(f"line {n}" for n in range(20))
     parts = split(f"Look:\n\n```py\n{code}\n```\n\nDone.", 60)
@@ -128,6 +131,7 @@ def test_a_fence_is_closed_and_opened_anew_within_the_limit() -> None:
     assert "\n".join(re.findall(r"line \d+", "\n".join(parts))) == code
 
 
+@pytest.mark.case("TB/374")
 def test_the_limit_is_the_services_own_measure() -> None:
     parts = split("😊" * 10, 8, utf16_units)
     assert [utf16_units(part) for part in parts] == [8, 8, 4]
