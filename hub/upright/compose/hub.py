@@ -21,7 +21,7 @@ from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake, IntakeParts
 from upright.compose.keeper import Keeper
 from upright.compose.report import Report
-from upright.compose.talk import HubTalk
+from upright.compose.talk import talk_of
 from upright.core.backoff import Backoff
 from upright.core.fold import Quiet
 from upright.core.ids import SessionId
@@ -248,9 +248,7 @@ class _Builder:
                 timers=self.timers.hint,
                 roll=roll,
                 draining=lambda: self.engine.draining,
-                talk=HubTalk(
-                    connectors=connectors, policy=lambda: self.units.read(self.intake.policy)
-                ),
+                talk=talk_of(connectors, self.units, self.intake),
                 limits=AgentLimits(
                     turn=TurnLimits(max_steps=limits.steps_per_turn),
                     inline_wait_s=limits.inline_wait_s,
@@ -337,6 +335,7 @@ class _Builder:
             unready=report.unready,
             gauges=oversight.gauges,
             bell=self.bell,
+            talk=talk_of(connectors, self.units, self.intake),
             hosts=frozenset({urlsplit(hub.public_url).hostname or "localhost"}),
             statuses={
                 NotNowError: HTTPStatus.CONFLICT,

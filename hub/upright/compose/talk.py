@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from upright.api import Capabilities, ConnectorError, Message, Neighbours, Trigger
+from upright.compose.intake import Intake
 from upright.core.talk import Around, near
 from upright.engine.ports import TalkQuestion
+from upright.engine.units import Units
 from upright.store.intake import Policy
 
 log = logging.getLogger(__name__)
@@ -62,6 +64,11 @@ class HubTalk:
             whole=found.whole,
             told_by="service",
         )
+
+
+def talk_of(connectors: Histories, units: Units, intake: Intake) -> HubTalk:
+    """Make it of a hub's parts."""
+    return HubTalk(connectors=connectors, policy=lambda: units.read(intake.policy))
 
 
 def _last(messages: tuple[Message, ...], most: int) -> tuple[Message, ...]:

@@ -19,6 +19,7 @@ from upright.web import (
     oversight,
     reads,
     stream,
+    talk,
     words,
 )
 from upright.web.guard import guard
@@ -66,6 +67,7 @@ def routes() -> Iterable[web.RouteDef]:
         post("/v1/sources/{name}/test", commands.test),
         get("/v1/costs", reads.spent),
         get("/v1/stalled", reads.stalled),
+        *talk.routes(),
         *oversight.routes(),
         *desk.routes(),
         get("/healthz", health.alive),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from upright.api import Capabilities, Health, InboundRequest, Secret, Trigger
-from upright.engine.ports import Clock
+from upright.engine.ports import Clock, Talk, untold
 from upright.store.storage import Storage
 from upright.web.bell import Bell
 from upright.web.socket import DeviceSocket, Gone
@@ -269,6 +269,7 @@ class Parts:
     sentence each; empty means ready. ``gauges`` are Prometheus samples: ``upright_name`` or
     ``upright_name{label="value"}`` to a number. ``bell`` is rung after commits. ``hosts`` are
     further names that a Host header may hold. ``statuses`` are HTTP statuses of further errors.
+    ``talk`` asks a service what was said around a trigger.
     """
 
     clock: Clock
@@ -287,6 +288,7 @@ class Parts:
     status: Callable[[], Awaitable[Mapping[str, object]]]
     unready: Callable[[], Mapping[str, str]]
     bell: Bell
+    talk: Talk = untold
     gauges: Callable[[], Awaitable[Mapping[str, float]]] = _no_gauges
     hosts: frozenset[str] = frozenset()
     statuses: Mapping[type[Exception], int] = field(default_factory=dict)

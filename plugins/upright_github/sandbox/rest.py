@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from aiohttp import web
 from upright_github.comments import MAX_BODY_CHARS
 from upright_github.sandbox import ci_shapes
 from upright_github.sandbox.faults import Faults, RestFault, RestRule
+from upright_github.sandbox.limits import Limits
 from upright_github.sandbox.shapes import Shape
 from upright_github.sandbox.story import Story
 from upright_github.sandbox.world import Issue, NotThereError
@@ -31,11 +31,10 @@ VERSIONS: Final = frozenset({"", "2022-11-28"})
 ACCEPTED: Final = frozenset(
     {"", "*/*", "application/json", "application/vnd.github+json", "application/vnd.github.v3+json"}
 )
-CREATIONS_A_MINUTE: Final = 80  # GitHub's secondary limit on what creates content
 CALLS_AN_HOUR: Final = 5_000
 HANG_S: Final = 60.0
 MAX_CALLS_KEPT: Final = 10_000
-_SECONDARY: Final = (
+SECONDARY: Final = (
     "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
 )
 _FORBIDDEN: Final = (
@@ -63,7 +62,7 @@ class Rest:
     closing: asyncio.Event
     hanging: asyncio.Event = field(default_factory=asyncio.Event)  # a call waits for its answer
     log: dict[int, Call] = field(default_factory=dict)
-    created: deque[float] = field(default_factory=lambda: deque(maxlen=CREATIONS_A_MINUTE))
+    limits: Limits = field(default_factory=Limits)
     used: int = 0
     seen: int = 0
     poll_interval_s: int = 0  # what pollers are asked to wait; 0: nothing is said
@@ -96,7 +95,11 @@ class Rest:
             number, call = self.seen, Call(method=request.method, path=request.path_qs, status=0)
             self.log[number] = call
             self.log.pop(number - MAX_CALLS_KEPT, None)
-            response = await self._answer(request, handler)
+            self.limits.under_way += 1
+            try:
+                response = await self._answer(request, handler)
+            finally:
+                self.limits.under_way -= 1
             self.log[number] = replace(call, status=response.status)
             return response
 
@@ -110,6 +113,8 @@ class Rest:
     async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if refused := self._door(request):
             return refused
+        if not self.limits.spend(request.method, self.story.world.now()):
+            return refusal(403, SECONDARY)
         self.used += 1
         rule = self.faults.on_call(request.method)
         if rule is None:
@@ -179,9 +184,9 @@ class Rest:
     async def _spoil(self, request: web.Request, rule: RestRule) -> web.StreamResponse:
         match rule.fault:
             case RestFault.SECONDARY:
-                return self._limited(refusal(403, _SECONDARY))
+                return self._limited(refusal(403, SECONDARY))
             case RestFault.SECONDARY_RETRY_AFTER:
-                response = self._limited(refusal(403, _SECONDARY))
+                response = self._limited(refusal(403, SECONDARY))
                 response.headers["Retry-After"] = "7"
                 return response
             case RestFault.PRIMARY:
@@ -282,17 +287,10 @@ class Rest:
         body = _body_of(await request.read())
         if isinstance(body, web.Response):
             return body
-        if self._too_fast():
-            return refusal(403, _SECONDARY)
+        if not self.limits.create(self.story.world.now()):
+            return refusal(403, SECONDARY)
         shape, _ = self.story.comment(issue, body, self.story.world.login)
         return web.json_response(shape, status=201, headers={"Location": shape["url"]})
-
-    def _too_fast(self) -> bool:
-        now = self.story.world.now().timestamp()
-        if len(self.created) == CREATIONS_A_MINUTE and now - self.created[0] < 60:
-            return True
-        self.created.append(now)
-        return False
 
     async def _nothing(self, _request: web.Request) -> web.StreamResponse:
         return refusal(404, "Not Found")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from upright_github.sandbox.rest import Handler, Rest, refusal, repo_of
+from upright_github.sandbox.rest import SECONDARY, Handler, Rest, refusal, repo_of
 from upright_github.sandbox.reviews import STATES, Reviews
 from upright_github.sandbox.shapes import Shape
 from upright_github.sandbox.world import Issue
@@ -62,6 +62,8 @@ class ReviewRest:
         if root.outdated:
             said = "pull_request_review_thread.line must be part of the diff"
             return _invalid("PullRequestReviewComment", said)
+        if not self.rest.limits.create(self.rest.story.world.now()):
+            return refusal(403, SECONDARY)
         login = self.rest.story.world.login
         shape, _ = self.reviews.add(
             issue, text, login, path=root.path, line=root.line, root=root.id
@@ -91,6 +93,8 @@ class ReviewRest:
         for one in comments:
             if not self.reviews.is_in_diff(issue, one.get("path", ""), one.get("line", 0)):
                 return _invalid("PullRequestReview", "line must be part of the diff")
+        if not self.rest.limits.create(self.rest.story.world.now()):
+            return refusal(403, SECONDARY)
         shape, _ = self.reviews.submit(issue, event, str(text), login)
         for one in comments:
             issue = self.rest.story.world.issue(issue.repo, issue.number)

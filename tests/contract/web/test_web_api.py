@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from fixtures.web_hub import AUTH, Client
-from upright.api import Health
+from upright.api import Actor, Health, Message
 from upright.core.errors import StaleError
+from upright.core.mandate import Trust
+from upright.core.talk import Around, Near
 from upright.web.parts import RefusedError
 
 
@@ -77,6 +79,18 @@ async def test_a_source_tells_when_its_service_lived_and_what_may_be_missing(
     (source,) = await client.read("/v1/sources")
     assert (source["heard_at_ms"], source["gap"]) == (400, "the token was lost")
     assert source["alive_at_ms"] == 1_767_225_600_000
+
+
+async def test_the_talk_around_a_trigger_is_the_services_or_else_the_hubs(client: Client) -> None:
+    path = "/v1/triggers/tr_gr/neighbours?before=2&after=99"
+    stored = await client.read(path)
+    assert (stored["trigger"], stored["told_by"], stored["whole"]) == ("tr_green", "hub", False)
+    assert client.behind.asked == [("around", "tr_green", 2, 20)]
+    ann = Message(id="1", author=Actor(id="ann"), text="Look")
+    near = Near(message=ann, trust=Trust.STRANGER)
+    client.behind.talk = Around(before=(near,), whole=True, told_by="service")
+    told = await client.read(path)
+    assert (told["told_by"], told["before"][0]["text"]) == ("service", "Look")
 
 
 @pytest.mark.parametrize("name", ["tr_red", "wk_fix"])
