@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 import aiohttp
 
 from upright.api import Secret
+from upright.kit.tail import tail
 
 API_VERSION: Final = "2022-11-28"
 USER_AGENT: Final = "upright"
@@ -24,6 +25,7 @@ SECONDARY_LIMIT_S: Final = 60.0  # at the least, when the answer does not say ho
 MAX_PAUSE_S: Final = 3_600.0
 _MAX_REDIRECTS: Final = 2
 _NEXT: Final = re.compile(r'<([^<>]{1,4096})>;\s*rel="next"')
+_ELSEWHERE: Final = 302
 _REDIRECTS: Final = frozenset({301, 307, 308})
 
 
@@ -101,6 +103,29 @@ class GitHubClient:
     async def post(self, path: str, body: Mapping[str, object]) -> Answer:
         """Create; called twice it creates twice."""
         return await self._call("POST", path, body=body)
+
+    async def log_tail(self, path: str) -> str:
+        """Return the end of a log; empty when there is none.
+
+        GitHub sends us to another host for it, which must not see the token.
+
+        Raises:
+            NotSentError, LostError: as for every call.
+        """
+        answer = await self._once("GET", self._base + path, None, None, etag="")
+        target = answer.headers.get("location", "")
+        safe = {"https", urlsplit(self._base).scheme}
+        if answer.status != _ELSEWHERE or urlsplit(target).scheme not in safe:
+            return ""
+        try:
+            headers = {"User-Agent": USER_AGENT}
+            async with self._session.get(
+                target, headers=headers, allow_redirects=False
+            ) as response:
+                return await tail(response.content.iter_any()) if response.status == 200 else ""
+        except (aiohttp.ClientError, TimeoutError) as error:
+            reason = f"No log from {urlsplit(target).netloc}: {type(error).__name__}"
+            raise LostError(reason) from error
 
     async def _call(
         self,

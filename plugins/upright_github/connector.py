@@ -30,6 +30,7 @@ from upright_github.destinations import KINDS
 from upright_github.event import Identity
 from upright_github.feeds import Feeds
 from upright_github.listing import Listing
+from upright_github.logs import Logs
 from upright_github.poll import Poller
 from upright_github.recovery import Recovery
 from upright_github.sender import CommentSender
@@ -55,6 +56,7 @@ class GitHubConnector(Connector):
         self._feeds: Feeds | None = None
         self._poller: Poller | None = None
         self._recovery: Recovery | None = None
+        self._logs: Logs | None = None
 
     async def validate(self) -> Probe:
         """Sign in and look: is the token good, is it the bot's own, do the clocks agree?
@@ -102,6 +104,7 @@ class GitHubConnector(Connector):
         self._sender = CommentSender(self._client, self._me, context.now)
         self._feeds = Feeds(self._client, self._me, context)
         self._recovery = Recovery(self._client, context)
+        self._logs = Logs(self._client, context)
 
     async def listen(self) -> None:
         """Poll the repositories, if that is wanted; see :class:`Poller`."""
@@ -143,7 +146,11 @@ class GitHubConnector(Connector):
         delivery = open_delivery(
             request, self._secret, max_body_bytes=self._settings.max_body_bytes
         )
-        told = translate(delivery, source=self._source, me=self._me, only=self._only)
+        told: Sequence[Trigger] = translate(
+            delivery, source=self._source, me=self._me, only=self._only
+        )
+        if self._logs is not None:
+            told = tuple([await self._logs.explained(one) for one in told])
         asked = self._recovery.asked if self._recovery else set()
         return [late(one) for one in told] if delivery.guid in asked else told
 

@@ -25,9 +25,12 @@ fact            what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
+
+from upright.api import Trigger
+from upright.kit.mask import masked
 
 QUEUED: Final = "ci.queued"
 STARTED: Final = "ci.started"
@@ -47,6 +50,7 @@ _SCANNED_CHARS: Final = 1_048_576
 _ANSI: Final = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]|section_(?:start|end):\d+:[\w.-]*(?:\[[^\]]*\])?\r?"
 )
+_STAMP: Final = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT[\d:.]{8,20}Z ", re.MULTILINE | re.ASCII)
 _SAYS_WHY: Final = re.compile(
     r"(?<![\w-])(?:error|errors|failed|failure|fatal|exception|panic|traceback|assert"
     r"|undefined reference|not found|no such file|segmentation fault|killed)(?![\w-])"
@@ -104,6 +108,25 @@ class Run:
         }
 
 
+def explained(trigger: Trigger, failures: Sequence[Failure]) -> Trigger:
+    """Return a trigger with what somebody found out about its failure, secrets masked."""
+    if not failures:
+        return trigger
+    lines = [line for failure in failures for line in failure.lines][:MAX_ERROR_LINES]
+    found = {
+        "failed": named(failure.name for failure in failures),
+        "error": masked("\n".join(lines)),
+    }
+    facts = {**dict(trigger.context.facts), **{key: said for key, said in found.items() if said}}
+    shown = masked("\n".join(map(str, failures[:MAX_NAMED])))
+    text = "\n\n".join(filter(None, (trigger.content.text, shown)))
+    return replace(
+        trigger,
+        content=replace(trigger.content, text=text),
+        context=replace(trigger.context, facts=tuple(facts.items())),
+    )
+
+
 def named(names: Iterable[str]) -> str:
     """Return names, a line each; of very many the first fifty, and how many more there are."""
     every = list(dict.fromkeys(_short(name) for name in names if name.strip()))
@@ -119,8 +142,8 @@ def first_errors(text: str) -> tuple[str, ...]:
 
 
 def plain(text: str) -> str:
-    """Return a log without colours, section marks and overwritten lines; a bounded piece of it."""
-    bare = _ANSI.sub("", text[:_SCANNED_CHARS])
+    """Return a log without colours, marks, times and overwritten lines; a bounded piece of it."""
+    bare = _STAMP.sub("", _ANSI.sub("", text[:_SCANNED_CHARS]))
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in bare.split("\n"))
 
 

@@ -18,13 +18,11 @@ from upright.api import (
     ConnectorNotReadyError,
     Secret,
 )
+from upright.kit.tail import tail
 
 CONNECT_S: Final = 10.0
 MAX_PAUSE_S: Final = 3_600.0
 LIMIT_S: Final = 60.0  # where a 429 does not say how long
-TAIL_BYTES: Final = 65_536
-MAX_LOG_BYTES: Final = 8 * 1024 * 1024  # what is read of a log to get at its end
-_CHUNK: Final = 65_536
 
 
 class NotSentError(Exception):
@@ -116,11 +114,10 @@ class GitLabClient:
         url = f"{self._base}{project_path(project)}/jobs/{job}/trace"
         try:
             async with self._session.get(url, headers=self._headers()) as response:
-                kept = await _end(response.content) if response.status == 200 else b""
+                return await tail(response.content.iter_any()) if response.status == 200 else ""
         except (aiohttp.ClientError, TimeoutError) as error:
             reason = f"No log from {urlsplit(url).netloc}: {type(error).__name__}"
             raise LostError(reason) from error
-        return kept.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
     def _headers(self) -> dict[str, str]:
         return {"PRIVATE-TOKEN": self._token.reveal(), "User-Agent": "upright"}
@@ -154,15 +151,6 @@ class GitLabClient:
             reason = f"No answer from {urlsplit(url).netloc}: {type(error).__name__}"
             raise LostError(reason) from error
         return Answer(status=status, headers=got, value=_decode(raw))
-
-
-async def _end(content: aiohttp.StreamReader) -> bytes:
-    kept, size = b"", 0
-    async for chunk in content.iter_chunked(_CHUNK):
-        kept, size = (kept + chunk)[-TAIL_BYTES:], size + len(chunk)
-        if size > MAX_LOG_BYTES:
-            break
-    return kept
 
 
 def project_path(project: str) -> str:

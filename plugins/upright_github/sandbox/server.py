@@ -13,6 +13,7 @@ from typing import Final
 import aiohttp
 from aiohttp import web
 
+from upright_github.sandbox.actions import Actions
 from upright_github.sandbox.control import Control
 from upright_github.sandbox.faults import Faults
 from upright_github.sandbox.hook_rest import HookRest
@@ -50,6 +51,7 @@ class Sandbox:
     rest: Rest
     reviews: Reviews
     hooks: HookRest
+    actions: Actions
 
     @property
     def control(self) -> str:
@@ -74,8 +76,10 @@ async def running(
         listener = _listen(options.port)
         story = Story(world, Shapes(f"http://{HOST}:{listener.getsockname()[1]}", world), postman)
         rest = Rest(story=story, token=options.token, faults=faults, closing=closing)
-        reviews, hooks = Reviews(story), HookRest(rest)
-        rest.more = (*ReviewRest(rest, reviews).routes(), *hooks.routes())
+        reviews, hooks, actions = Reviews(story), HookRest(rest), Actions(story)
+        more = (ReviewRest(rest, reviews), hooks, actions)
+        rest.more = tuple(route for part in more for route in part.routes())
+        app.add_routes(actions.blobs())
         app.add_routes(Control(rest, options.secret).routes())
         app.add_routes(rest.routes())
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE_S)
@@ -92,6 +96,7 @@ async def running(
                 rest=rest,
                 reviews=reviews,
                 hooks=hooks,
+                actions=actions,
             )
         finally:
             closing.set()
