@@ -15,12 +15,16 @@ import pytest
 
 from fixtures.eventually import eventually
 from fixtures.hub_and_execd import Execd, Hub, execd, serving_hub
+from fixtures.shaper import CHUNK, Shaper
 from upright_wire.command import Ending, Started, State, Stream
 from upright_wire.spec import Stdin
 
 COUNT = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo line $i; done"
 COUNTED = b"".join(b"line %d\n" % n for n in range(1, 20_001))
 ENDLESS = "i=0; while [ ! -e stop ]; do i=$((i+1)); echo $i; sleep 0.01; done; exit 6"
+
+RUNS = 3
+LAST = 200_000
 
 
 @dataclass
@@ -103,6 +107,26 @@ async def test_a_network_cut_in_mid_output_costs_no_byte(pair: Pair) -> None:
     assert outcome.number == 6
     assert is_count(pair.hub.output())
     assert hashlib.sha256(pair.hub.output()).hexdigest() == outcome.stdout.sha256
+
+
+@pytest.mark.clause("E4.4", "E5.4")
+@pytest.mark.case("K8S/124571")
+async def test_over_a_late_slow_and_lossy_link_the_last_line_is_there(tmp_path: Path) -> None:
+    shaper = Shaper(0, delay_s=0.025, bytes_per_s=5e6, late_every=100)
+    async with serving_hub() as hub, shaper.running(), execd(tmp_path) as program:
+        shaper.target, hub.port = hub.port, shaper.port
+        hub.hosts.add(f"127.0.0.1:{shaper.port}")
+        await program.pair(hub)
+        await program.run(hub)
+        for run in range(RUNS):
+            command_id = f"jb_{run}"
+            await hub.command("seq", "1", str(LAST), cwd=program.root, command_id=command_id)
+            outcome = await hub.final(command_id)
+            said = hub.output(command_id)
+            assert (outcome.ending, outcome.number) == (Ending.EXITED, 0)
+            assert said.endswith(b"\n%d\n" % LAST)
+            assert hashlib.sha256(said).hexdigest() == outcome.stdout.sha256
+        assert shaper.chunks > RUNS * LAST * 6 // CHUNK
 
 
 @pytest.mark.clause("E7.6")
