@@ -17,6 +17,7 @@ VERBS: Final[Mapping[str, str]] = {
     "pair": "Pair this machine with a hub.",
     "run": "Run the daemon until it is stopped.",
     "status": "Show how the running daemon is.",
+    "try": "Run a command here by the rules that hold for the hub's.",
     "consent": "Answer what waits for your word.",
     "rules": "Let commands run unasked.",
     "workspace": "List the folders in which commands may run.",
@@ -25,6 +26,8 @@ VERBS: Final[Mapping[str, str]] = {
     "doctor": "Check this machine, and say how to fix it.",
     "revoke": "Wipe the key and the pairing on this side.",
 }
+
+_MODULES: Final = {"try": "attempt"}  # a module can't have a keyword's name
 
 
 class Verbs(click.Group):
@@ -38,7 +41,8 @@ class Verbs(click.Group):
         """Import a verb."""
         if cmd_name not in VERBS:
             return super().get_command(ctx, cmd_name)
-        verb: click.Command = import_module(f"upright_execd.verbs.{cmd_name}").verb
+        name = _MODULES.get(cmd_name, cmd_name)
+        verb: click.Command = import_module(f"upright_execd.verbs.{name}").verb
         return verb
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -18,6 +18,7 @@ from upright_execd.spool import reading, telling
 from upright_execd.spool.accepted import Receipt
 from upright_execd.spool.outcome import unstarted
 from upright_execd.spool.store import Found
+from upright_execd.trial import is_trial
 from upright_execd.watch import Watch
 from upright_wire.command import (
     End,
@@ -132,7 +133,8 @@ class LocalCommands:
 
     async def inventory(self) -> tuple[Held, ...]:
         """Return every command whose final is not acknowledged, fences too."""
-        return await asyncio.to_thread(self._inventory, tuple(self._commands.values()))
+        hubs = tuple(one for one in self._commands.values() if not is_trial(one.command_id))
+        return await asyncio.to_thread(self._inventory, hubs)
 
     async def look(self, command_id: str) -> Snapshot | None:
         """Return the present state; None when nothing is held under this id."""

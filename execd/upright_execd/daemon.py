@@ -25,6 +25,7 @@ from upright_execd.ownerline import OwnerLine
 from upright_execd.paths import PRIVATE_FILE, Paths, make_private
 from upright_execd.spool.store import Spool
 from upright_execd.status import questions, status
+from upright_execd.trial import Trials
 from upright_execd.vault import Vault
 from upright_execd.watchdog import Watchdog
 
@@ -100,6 +101,7 @@ class Daemon:
         self._files = OwnerFiles(paths, audit, self._rules_changed)
         self._stop = asyncio.Event()
         self._commands: LocalCommands | None = None
+        self._trials: Trials | None = None
         self._link: Link | None = None
         self.house = House(
             paths=paths,
@@ -124,7 +126,7 @@ class Daemon:
         async with asyncio.TaskGroup() as group:
             commands = LocalCommands(self.house, group)
             await commands.load()
-            self._commands = commands
+            self._commands, self._trials = commands, Trials(commands, group)
             self._link = await asyncio.to_thread(make_link, commands)
             line = OwnerLine(self._paths, self._answer)
             group.create_task(commands.run(), name="commands")
@@ -171,6 +173,8 @@ class Daemon:
                 name, digest = str(question["command_id"]), question.get("digest")
                 answered = self.house.consent.answer(name, said, digest=digest)
                 return {"command_id": answered.command_id, "answer": said.value}
+            case "try" | "tried" | "give_up" | "forget" if self._trials is not None:
+                return self._trials.answer(question)
             case "reload":
                 self._files.nudge()
                 return {}

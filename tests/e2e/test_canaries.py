@@ -53,6 +53,7 @@ def leaks(spine: Spine, secrets: dict[str, bytes]) -> list[str]:
     return found
 
 
+@pytest.mark.case("OC/50614")
 async def test_planted_secrets_are_in_no_file_and_no_log(tmp_path: Path) -> None:
     async with raised(tmp_path) as spine:
         await open_pull(spine, 7)

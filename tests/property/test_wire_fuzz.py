@@ -58,6 +58,7 @@ def test_there_are_frames_to_change() -> None:
     assert len(FRAMES) > 10
 
 
+@pytest.mark.case("CVE-2026-25593")
 @pytest.mark.clause("E3.2")
 @settings(max_examples=400)
 @given(st.text(max_size=400))

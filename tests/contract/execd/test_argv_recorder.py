@@ -62,6 +62,7 @@ def recorded(argv: tuple[str, ...], place: int, folder: str) -> bytes:
         os.waitpid(child.pid, 0)
 
 
+@pytest.mark.case("CVE-2026-32065")
 @pytest.mark.clause("E4.2")
 @pytest.mark.timeout(240)
 def test_what_was_judged_is_what_runs(tmp_path: Path) -> None:

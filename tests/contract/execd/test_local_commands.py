@@ -260,6 +260,7 @@ async def test_a_quota_of_nothing_counts_all_of_it(local: Local) -> None:
     assert (outcome.stdout.bytes, await local.output()) == (6, [6])
 
 
+@pytest.mark.case("OC/22681")
 @pytest.mark.clause("E8.5")
 async def test_variables_that_may_not_be_set_are_dropped_and_reported(local: Local) -> None:
     env = (("LANG", "C"), ("LD_PRELOAD", "/evil.so"), ("FOO", "1"))

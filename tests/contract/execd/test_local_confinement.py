@@ -58,6 +58,7 @@ async def test_inside_it_may_do_what_it_wants(local: Local) -> None:
     assert (local.root / "l").is_symlink()
 
 
+@pytest.mark.case("daemon/persistence")
 @pytest.mark.clause("E8.6")
 @pytest.mark.parametrize(
     "script",

@@ -66,6 +66,7 @@ async def printed(local: Local, text: bytes) -> None:
 
 
 # ------------------------------------------------------------------ output
+@pytest.mark.case("OC/128967")
 @pytest.mark.clause("E5.5")
 async def test_of_ten_megabytes_the_first_and_the_last_are_kept_and_the_rest_is_counted(
     local: Local,
@@ -85,6 +86,7 @@ async def test_of_ten_megabytes_the_first_and_the_last_are_kept_and_the_rest_is_
     assert outcome.stdout.sha256 == hashlib.sha256(data).hexdigest()
 
 
+@pytest.mark.case("OC/113219")
 @pytest.mark.clause("E4.5")
 async def test_bytes_of_any_code_page_arrive_as_they_were(local: Local) -> None:
     wanted = "页".encode("gbk") + "é\n".encode() + bytes(range(256))
@@ -93,6 +95,7 @@ async def test_bytes_of_any_code_page_arrive_as_they_were(local: Local) -> None:
     assert await local.output() == [wanted]
 
 
+@pytest.mark.case("BK/1105")
 @pytest.mark.clause("E5.5")
 async def test_a_disk_below_its_floor_refuses_before_the_start_and_takes_up_when_it_is_freed(
     tmp_path: Path,
@@ -111,6 +114,7 @@ async def test_a_disk_below_its_floor_refuses_before_the_start_and_takes_up_when
 
 
 # ------------------------------------------------------------------ ending
+@pytest.mark.case("OC/18619")
 @pytest.mark.clause("E6.1")
 @pytest.mark.parametrize("grace_ms", [300, 1200])
 async def test_who_ignores_the_signal_is_killed_at_the_end_of_its_grace(
@@ -127,6 +131,7 @@ async def test_who_ignores_the_signal_is_killed_at_the_end_of_its_grace(
     assert grace_ms / 1000 <= loop.time() - before <= grace_ms / 1000 + 2.5
 
 
+@pytest.mark.case("GHA/4601")
 @pytest.mark.clause("E6.3")
 async def test_a_fork_storm_is_swept_to_the_last_process(local: Local) -> None:
     script = "trap '' TERM; echo up; while :; do (trap '' TERM; setsid sleep 81 &); done"
@@ -196,6 +201,7 @@ async def test_who_wins_the_race_against_a_cancel_keeps_its_exit_code(local: Loc
         }
 
 
+@pytest.mark.case("BK/2202")
 @pytest.mark.clause("E6.2")
 async def test_a_background_process_does_not_hold_the_end(local: Local) -> None:
     loop = asyncio.get_running_loop()
@@ -208,6 +214,7 @@ async def test_a_background_process_does_not_hold_the_end(local: Local) -> None:
 
 
 # ------------------------------------------------------------------ clocks
+@pytest.mark.case("OC/24455")
 @pytest.mark.clause("E2.2")
 @pytest.mark.parametrize("days", [-1, 1])
 async def test_a_clock_that_is_a_day_off_changes_no_deadline_and_loses_no_receipt(

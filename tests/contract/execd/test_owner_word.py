@@ -6,6 +6,7 @@ import asyncio
 import json
 import stat
 import sys
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -45,13 +46,23 @@ async def asked(local: Local, *argv: str, cwd: str | None = None) -> dict[str, A
     return question
 
 
-async def execd(local: Local, *args: str) -> tuple[int, str, str]:
-    """Run the command line."""
+async def started(local: Local, *args: str) -> Process:
+    """Start the command line."""
     home = str(local.daemon.house.paths.config)
     program = [sys.executable, "-m", "upright_execd", "--home", home, *args]
-    process = await asyncio.create_subprocess_exec(
+    return await asyncio.create_subprocess_exec(
         *program, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
+
+
+async def tried(local: Local, *argv: str) -> Process:
+    """Start a trial that will be asked about."""
+    return await started(local, "try", "--cwd", str(local.root), "--confinement", "none", *argv)
+
+
+async def execd(local: Local, *args: str) -> tuple[int, str, str]:
+    """Run the command line."""
+    process = await started(local, *args)
     out, err = await process.communicate()
     assert process.returncode is not None
     return process.returncode, out.decode(), err.decode()
@@ -222,6 +233,34 @@ async def test_consent_is_given_on_the_command_line(local: Local) -> None:
     assert (code, err.count("\n")) == (3, 1)
 
 
+async def test_the_owner_tries_a_command_by_the_same_rules(local: Local) -> None:
+    assert (await execd(local, "try", "--cwd", "/no/such/folder", "ls"))[0] == 1
+    trial = await tried(local, "echo", "-n", "hello")
+    await eventually(local.daemon.house.consent.questions)
+    assert await local.commands.inventory() == ()  # the hub hears nothing of it
+    (question,) = local.daemon.house.consent.questions()
+    assert question.argv == ("echo", "-n", "hello")
+    await say(local, op="answer", command_id=question.command_id, answer="allow")
+    out, err = await trial.communicate()
+    assert (trial.returncode, out) == (0, b"hello")
+    assert b"execd consent" in err
+    assert err.endswith(b": exited 0\n")
+    log = await asyncio.to_thread(local.daemon.house.paths.audit.read_text)
+    assert question.command_id in log
+    await eventually(lambda: local.daemon.house.spool.is_done(question.command_id))
+    with pytest.raises(RemoteError):
+        await say(local, op="tried", command_id="jb_1")
+
+
+async def test_a_trial_that_is_denied_says_so(local: Local) -> None:
+    trial = await tried(local, "touch", "ran")
+    await eventually(local.daemon.house.consent.questions)
+    assert (await execd(local, "consent", "deny", "try_"))[0] == 0
+    _, err = await trial.communicate()
+    assert (trial.returncode, b"denied owner_denied" in err) == (1, True)
+    assert not (local.root / "ran").exists()
+
+
 async def test_status_tells_mode_workspaces_and_open_commands(local: Local) -> None:
     await asked(local, "true")
     code, out, _ = await execd(local, "status", "--json")
@@ -279,6 +318,7 @@ async def test_always_lets_this_very_argv_run_here_and_nothing_else(local: Local
     await local.reached("jb_9", State.AWAITING_CONSENT)
 
 
+@pytest.mark.case("CVE-2026-29607")
 @pytest.mark.clause("E8.3")
 @pytest.mark.parametrize("argv", [["sh", "-c", "ls"], ["env", "ls"], ["python3", "-c", "1"]])
 async def test_for_a_wrapper_always_is_not_offered(local: Local, argv: list[str]) -> None:

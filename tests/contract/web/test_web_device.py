@@ -94,6 +94,7 @@ async def test_who_is_known_takes_no_place_from_the_others(behind: Behind) -> No
     await behind.store.close()
 
 
+@pytest.mark.case("GHSA-jv4g-m82p-2j93")
 @pytest.mark.clause("E2.1")
 async def test_five_hundred_half_open_sockets_cost_little_and_disturb_nobody(
     behind: Behind,

@@ -50,6 +50,7 @@ async def test_a_late_slow_and_lossy_link_costs_time_and_no_byte() -> None:
     assert asyncio.get_running_loop().time() - began > len(WRITTEN) / 5e6
 
 
+@pytest.mark.case("NO/14595")
 @pytest.mark.clause("E2.5")
 async def test_a_proxy_that_cuts_idle_links_never_sees_one() -> None:
     world = World(hosts=set(), times=BEATS)
@@ -61,6 +62,7 @@ async def test_a_proxy_that_cuts_idle_links_never_sees_one() -> None:
         assert (shaper.cuts, len(server.transports)) == (0, 1)
 
 
+@pytest.mark.case("OC/572")
 @pytest.mark.clause("E2.5")
 async def test_a_half_open_link_is_noticed_by_both_ends_and_the_output_goes_on() -> None:
     world = World(hosts=set(), times=BEATS)

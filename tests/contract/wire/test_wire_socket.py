@@ -61,6 +61,7 @@ async def test_ten_megabytes_arrive_whole_though_the_network_is_cut_again_and_ag
     assert len(server.transports) >= 5
 
 
+@pytest.mark.case("OC/69800")
 @pytest.mark.clause("E2.5")
 async def test_a_hub_that_goes_and_comes_back_is_found_again() -> None:
     server = a_server()
@@ -127,6 +128,7 @@ async def answering(handler: Callable[[web.Request], object]) -> AsyncIterator[S
         await runner.cleanup()
 
 
+@pytest.mark.case("BK/4271")
 @pytest.mark.parametrize(
     ("handler", "said"),
     [

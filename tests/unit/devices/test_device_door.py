@@ -67,6 +67,7 @@ CHALLENGE = ["hub_id", "hub_key_id", "nonce", "eph"]
 WELCOME = ["link", "proto", "caps", "limits", "sig"]
 
 
+@pytest.mark.case("CVE-2026-28472")
 @pytest.mark.clause("E2.2")
 @pytest.mark.parametrize("change", [other, dropped], ids=["altered", "dropped"])
 @pytest.mark.parametrize("field", HELLO)
@@ -162,6 +163,7 @@ async def test_a_frame_that_is_swallowed_or_doubled_ends_the_link(copies: int) -
     assert "jb_2" not in world.commands.cancelled
 
 
+@pytest.mark.case("CVE-2026-25253")
 @pytest.mark.clause("E2.2")
 async def test_a_hello_recorded_at_one_hub_is_worth_nothing_at_another() -> None:
     world = World()
@@ -222,6 +224,7 @@ async def test_a_host_that_is_not_this_hubs_is_refused() -> None:
     assert not world.roster.sightings
 
 
+@pytest.mark.case("GHSA-rqpp-rjj8-7wv8")
 @pytest.mark.clause("E1.4")
 async def test_wider_capabilities_wait_for_approval_and_the_old_set_holds() -> None:
     world = World()

@@ -257,6 +257,7 @@ async def test_an_unknown_device_is_told_that_it_is_not_approved() -> None:
     assert end.code == CloseCode.NOT_APPROVED
 
 
+@pytest.mark.case("OC/11944")
 @pytest.mark.clause("E2.3", "E2.4")
 async def test_the_newer_of_two_links_wins() -> None:
     world = World()

@@ -151,6 +151,7 @@ async def test_an_end_that_is_ahead_of_its_output_is_never_stored() -> None:
     assert not world.dispatcher.finals
 
 
+@pytest.mark.case("BK/1208")
 @pytest.mark.clause("E5.4")
 async def test_reports_of_commands_that_are_not_on_this_link_are_dropped_and_counted() -> None:
     world = World()

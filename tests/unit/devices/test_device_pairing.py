@@ -208,6 +208,7 @@ async def test_five_wrong_guesses_kill_a_request() -> None:
     assert not await world.pairings.waiting()
 
 
+@pytest.mark.case("OC/16458")
 @pytest.mark.clause("E1.3")
 async def test_a_thousand_guesses_find_nothing_and_end_the_request() -> None:
     world = World()
@@ -222,6 +223,7 @@ async def test_a_thousand_guesses_find_nothing_and_end_the_request() -> None:
     assert not [device for device in world.roster.devices if device != DEVICE_ID]
 
 
+@pytest.mark.case("GHSA-7h7g-x2px-94hj")
 @pytest.mark.clause("E1.3")
 async def test_a_code_pairs_once() -> None:
     world = World()
@@ -267,6 +269,7 @@ async def test_a_device_that_dialled_another_name_is_not_even_shown() -> None:
     assert not world.store.rows
 
 
+@pytest.mark.case("Storm-2372")
 @pytest.mark.clause("E1.1")
 async def test_a_man_in_the_middle_of_a_pairing_is_seen_in_the_digits() -> None:
     victim, hub = World(), World()

@@ -73,6 +73,7 @@ def test_anything_else_is_not_let(other: Call) -> None:
     assert not allows([rule], other)
 
 
+@pytest.mark.case("GC/1208")
 @pytest.mark.clause("E8.3")
 @pytest.mark.parametrize("name", sorted(WRAPPERS))
 def test_a_wrapper_never_matches_even_if_a_rule_names_it(name: str) -> None:

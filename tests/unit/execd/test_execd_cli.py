@@ -130,6 +130,7 @@ def test_a_rule_for_a_wrapper_is_refused_with_a_reason(
     assert not (tmp_path / "rules.json").exists()
 
 
+@pytest.mark.case("daemon/escapes")
 @pytest.mark.clause("E8.7")
 def test_the_log_cannot_steer_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

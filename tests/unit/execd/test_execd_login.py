@@ -22,6 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.case("OC/40659")
 @pytest.mark.clause("E8.5")
 def test_commands_get_what_the_login_shell_exports(home: Path) -> None:
     (home / ".bash_profile").write_text(

@@ -9,6 +9,7 @@ from upright_execd.clock import SystemClock
 from upright_execd.watchdog import Watchdog
 
 
+@pytest.mark.case("OC/69800")
 @pytest.mark.clause("E2.5")
 @pytest.mark.may_block  # that is what is tried
 async def test_a_loop_that_stands_still_is_ended() -> None:

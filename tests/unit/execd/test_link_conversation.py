@@ -141,6 +141,7 @@ async def test_pings_are_sent_every_15_seconds_and_answered() -> None:
         assert asyncio.get_running_loop().time() - began == pytest.approx(15, abs=0.1)
 
 
+@pytest.mark.case("GHA/3862")
 @pytest.mark.clause("E2.5")
 async def test_a_link_through_a_sleep_of_the_machine_is_given_up_at_once() -> None:
     async with conversing() as hub:

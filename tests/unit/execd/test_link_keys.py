@@ -77,6 +77,7 @@ def test_a_key_is_kept_found_and_wiped(stores: dict[str, KeyStore], kind: str) -
         open_key(store)
 
 
+@pytest.mark.case("VS/187380")
 @pytest.mark.clause("E1.1")
 @pytest.mark.parametrize("error", [NoKeyringError("no D-Bus"), KeyringLocked("locked")], ids=str)
 def test_a_keyring_that_fails_is_named_with_the_way_to_a_file(

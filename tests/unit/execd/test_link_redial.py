@@ -34,6 +34,7 @@ def test_a_link_that_held_starts_the_count_anew_and_one_that_did_not_does_not() 
     assert tries.wait_s(LinkEnd(reason="x", lived_s=40)) == 5
 
 
+@pytest.mark.case("OC/21688")
 @pytest.mark.clause("E2.4")
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_a_device_that_is_not_approved_comes_twice_a_minute_at_most(share: float) -> None:
@@ -55,6 +56,7 @@ def test_a_request_for_patience_is_granted() -> None:
     assert redial(share=0).wait_s(LinkEnd(reason="x", code=CloseCode.SLOW_DOWN)) == 60
 
 
+@pytest.mark.case("GHA/3862")
 @pytest.mark.clause("E2.5")
 def test_after_sleep_the_next_try_is_at_once() -> None:
     assert redial().wait_s(LinkEnd(reason="x", slept=True)) == 0
