@@ -187,8 +187,7 @@ class CalendarConnector(Connector):
         now = context.now()
         self._take(look)
         changes, known = await asyncio.to_thread(differences, state.known, look, now, self._zone)
-        teller = self._teller()
-        told = [trigger for each in changes if (trigger := teller.change(each, now))]
+        told = await asyncio.to_thread(self._teller().changes, changes, now)
         if catching_up:
             told = [late(trigger) for trigger in told]
         if known != state.known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 from upright.api import Actor, ActorKind, Address, Channel, Content, Context, Destination, Trigger
 from upright.kit.calendar.busy import conflicts
 from upright.kit.calendar.event import Event
-from upright.kit.calendar.occur import Occurrence, Window, occurrences
+from upright.kit.calendar.occur import Occurrence, Window, occurrences, series
 from upright.kit.calendar.rules import RuleError
 from upright.kit.calendar.words import conflict_facts, facts, party, text, when
 from upright.kit.late import late
@@ -42,7 +43,15 @@ class Teller:
     zone: tzinfo
     copies: tuple[Copy, ...]
 
-    def change(self, change: Change, now: datetime) -> Trigger | None:
+    def changes(self, changes: Sequence[Change], now: datetime) -> list[Trigger]:
+        """Make the triggers of all that is worth telling, in order."""
+        calendar = series(event for copy in self.copies for event in copy.events)
+        found = (self.change(each, now, calendar) for each in changes)
+        return [trigger for trigger in found if trigger is not None]
+
+    def change(
+        self, change: Change, now: datetime, calendar: Mapping[str, Sequence[Event]]
+    ) -> Trigger | None:
         """Make a change's trigger; None where it is nothing to tell: an answer to others."""
         event, known = change.event, change.known
         if event is None or change.copy is None:
@@ -51,7 +60,7 @@ class Teller:
             return None
         following = self._next(change.copy, event, now)
         start = following.start if following else None
-        in_the_way = self._conflicts(following)
+        in_the_way = self._conflicts(following, calendar)
         told = {
             **facts(event, zone=self.zone, start=start),
             "native_id": f"{known.uid}:{event.instance}",
@@ -171,12 +180,13 @@ class Teller:
             found = [one for one in found if one.key == event.instance]
         return next((one for one in found if not one.cancelled), None)
 
-    def _conflicts(self, one: Occurrence | None) -> tuple[tuple[str, str], ...]:
+    def _conflicts(
+        self, one: Occurrence | None, calendar: Mapping[str, Sequence[Event]]
+    ) -> tuple[tuple[str, str], ...]:
         if one is None or not one.event.busy:
             return ()
-        everything = (event for copy in self.copies for event in copy.events)
         found = conflicts(
-            everything,
+            calendar,
             one.start,
             one.end,
             zone=self.zone,

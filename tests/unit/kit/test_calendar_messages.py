@@ -43,6 +43,7 @@ def news(*messages: bytes, sender: str = BOSS) -> list[str]:
 
 
 @pytest.mark.case("TU/5732")
+@pytest.mark.feature("calendar.invitations")
 def test_at_an_equal_sequence_the_stamp_decides() -> None:
     asked, changed = message("REQUEST", at="08"), message("REQUEST", at="09")
     off = message("CANCEL", at="10")
@@ -69,6 +70,7 @@ def test_what_was_cancelled_and_is_asked_for_again_is_a_new_request() -> None:
     assert news(message("REQUEST"), message("CANCEL", sequence=1), again)[-1] == "requested"
 
 
+@pytest.mark.feature("calendar.invitations")
 def test_only_the_organizer_invites_changes_and_cancels() -> None:
     assert "its organizer is boss" in news(message("REQUEST"), sender="eve@example.net")[0]
     forged = message("CANCEL", at="09", organizer="eve@example.net")
@@ -100,6 +102,7 @@ def test_an_instance_changes_by_itself_and_never_against_a_newer_series() -> Non
     assert (whole.cancelled, one.cancelled) == (False, True)
 
 
+@pytest.mark.feature("calendar.invitations")
 def test_an_answer_comes_from_somebody_invited_and_the_newest_counts() -> None:
     reply, late = message("REPLY", at="09"), message("REPLY", at="08")
     assert news(reply, late, sender=ANN) == ["answered", "it is older than what is known"]

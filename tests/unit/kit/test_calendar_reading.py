@@ -41,6 +41,11 @@ def test_a_component_that_is_not_closed_ends_with_its_parent() -> None:
     assert root.parts[0].parts[0].broken == ["no END:VEVENT"]
 
 
+def test_a_text_that_ends_too_soon_says_so() -> None:
+    torn = read(b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:a\nDTSTART:20260101T090000Z", user_zone=LISBON)
+    assert "no END:VCALENDAR" in [each.why for each in torn.broken]
+
+
 def test_what_is_nested_without_end_is_cut_off() -> None:
     root = tree(b"BEGIN:X\n" * 5_000)
     depth, part = 0, root
@@ -86,6 +91,7 @@ def test_a_leap_second_is_the_last_of_its_minute() -> None:
     assert moment("20161231T235960Z") == datetime(2016, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
+@pytest.mark.feature("calendar.zones")
 def test_in_a_gap_the_offset_before_counts_and_in_a_fold_the_first_time() -> None:
     gap, fold = (datetime.fromisoformat(at) for at in ("2026-03-29T01:30", "2026-10-25T01:30"))
     assert instant(gap, LISBON) == datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
@@ -103,6 +109,7 @@ def test_in_a_gap_the_offset_before_counts_and_in_a_fold_the_first_time() -> Non
         ("Nowhere/At all", 8),  # the user's, with a remark
     ],
 )
+@pytest.mark.feature("calendar.zones")
 def test_a_zone_is_found_however_it_is_written(zone: str, utc_hour: int) -> None:
     one = event(f"DTSTART;TZID={zone}:20260701T090000")
     assert instant(one.start, LISBON).hour == utc_hour
@@ -115,6 +122,7 @@ def test_a_zone_with_a_colon_and_no_quotes_is_read() -> None:
     assert one.remarks == ("nobody knows the zone '(UTC-05:00) Eastern Time': read as the user's",)
 
 
+@pytest.mark.feature("calendar.zones")
 def test_a_zone_of_the_files_own_is_followed() -> None:
     own = (
         *("BEGIN:VTIMEZONE", "TZID:Customized Time Zone", "X-ODD:1", "BEGIN:STANDARD"),
@@ -147,6 +155,7 @@ def test_two_files_may_call_different_zones_by_one_name() -> None:
     assert hours == [7, 4]
 
 
+@pytest.mark.feature("calendar.zones")
 def test_a_floating_time_is_the_users_and_the_calendars_own_zone_goes_before() -> None:
     floating = event("DTSTART:20260701T090000")
     assert (floating.floating, instant(floating.start, UTC).hour) == (True, 8)
@@ -154,6 +163,7 @@ def test_a_floating_time_is_the_users_and_the_calendars_own_zone_goes_before() -
     assert instant(tokyo.start, LISBON).hour == 0
 
 
+@pytest.mark.feature("calendar.zones")
 def test_days_are_dates_and_last_at_least_one() -> None:
     assert event("DTSTART;VALUE=DATE:20260701").length == timedelta(days=1)
     assert event("DTSTART:20260701", "DTEND:20260704").length == timedelta(days=3)

@@ -44,6 +44,7 @@ def test_a_weekly_meeting_keeps_its_local_time_when_the_clocks_change() -> None:
     assert starts(weekly) == ["1027 1610", "1103 1710"]
 
 
+@pytest.mark.feature("calendar.recurrence")
 def test_rdate_exdate_and_count() -> None:
     master = (
         "DTSTART:20260601T090000Z",
@@ -72,6 +73,7 @@ def test_an_exdate_by_date_or_by_another_zone_takes_an_instance_out() -> None:
     assert starts(master) == ["0603 0900"]
 
 
+@pytest.mark.feature("calendar.recurrence")
 def test_an_exception_moves_one_instance_also_out_of_and_into_the_window() -> None:
     master = ("DTSTART:20261230T090000Z", "RRULE:FREQ=DAILY;COUNT=4")
     out = ("RECURRENCE-ID:20261231T090000Z", "DTSTART:20270301T090000Z")
@@ -89,6 +91,7 @@ def test_a_cancelled_instance_is_told_as_such_and_only_once() -> None:
     ]
 
 
+@pytest.mark.feature("calendar.recurrence")
 def test_this_and_future_moves_all_later_ones_but_those_that_stand_alone() -> None:
     master = ("DTSTART;TZID=Europe/Lisbon:20261023T100000", "RRULE:FREQ=DAILY;COUNT=5")
     later = (
@@ -159,6 +162,7 @@ def test_a_rule_that_cannot_be_followed_is_refused(rule: str) -> None:
         )
 
 
+@pytest.mark.feature("calendar.recurrence")
 def test_a_dense_rule_is_bounded() -> None:
     dense = follow(
         "FREQ=SECONDLY",
@@ -174,7 +178,7 @@ def busy(*lines: str) -> list[str]:
     events = read(text, user_zone=LISBON).events
     since = datetime(2026, 6, 10, 14, 0, tzinfo=UTC)
     overlapping = conflicts(
-        events,
+        series(events),
         since,
         since + timedelta(hours=1),
         zone=LISBON,

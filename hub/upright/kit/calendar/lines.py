@@ -80,6 +80,8 @@ def tree(data: bytes) -> Component:
             _end(open_, line.value.strip().upper())
         else:
             open_[-1].lines.append(line)
+    for part in open_[1:]:  # the text ends too soon
+        part.broken.append(f"no END:{part.name}")
     return root
 
 
