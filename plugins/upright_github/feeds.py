@@ -29,6 +29,7 @@ from upright_github import ci, code, talk
 from upright_github.client import Answer, GitHubClient, LostError, NotSentError
 from upright_github.event import Event, Identity
 from upright_github.keys import Place
+from upright_github.logs import Logs
 
 PER_PAGE: Final = 100
 MAX_PAGES: Final = 100
@@ -166,10 +167,12 @@ class Feeds:
         try:
             payloads = await self._payloads(repository, row, span)
             about = await self._get(f"/repos/{repository}")
-            return [self._trigger(event, {**one, "repository": about}) for event, one in payloads]
+            made = [self._trigger(event, {**one, "repository": about}) for event, one in payloads]
         except TriggerRejectedError as error:
             self.context.log.warning("github.not_listed", extra={"why": error.reason})
             return []
+        logs = Logs(self.client, self.context)
+        return [await logs.explained(one) for one in made]
 
     async def _payloads(self, repository: str, row: Row, span: Span) -> list[tuple[str, Shape]]:
         path, shape = f"/repos/{repository}", row.shape

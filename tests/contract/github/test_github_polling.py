@@ -298,8 +298,10 @@ async def test_a_workflow_run_is_told_when_it_begins_and_when_it_fails() -> None
             now = at.memory.service_now()
             ended = replace(run, status="completed", conclusion="failure", completed_at=now)
             at.sandbox.story.workflow_run(ended)
+            at.sandbox.actions.jobs[77] = [{"name": "unit", "conclusion": "failure"}]
             await at.round()
         assert kinds(at.memory) == ["ci.started", "ci.failed"]
+        assert dict(at.memory.accepted[-1].context.facts)["failed"] == "unit"
 
 
 @pytest.mark.feature("github.dedupe")
