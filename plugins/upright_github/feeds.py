@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeGuard
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from upright.api import (
     ConnectorAuthFailedError,
@@ -33,6 +33,8 @@ from upright_github.logs import Logs
 
 PER_PAGE: Final = 100
 MAX_PAGES: Final = 100
+HEADS: Final = 30  # open pull requests whose checks are looked at
+ACTIONS: Final = "github-actions"
 
 Shape = dict[str, Any]
 _MAKE: Final[Mapping[str, Callable[[Event], Trigger]]] = {
@@ -42,6 +44,7 @@ _MAKE: Final[Mapping[str, Callable[[Event], Trigger]]] = {
     "issues": talk.issues,
     "pull_request": code.pull_request,
     "workflow_run": ci.workflow_run,
+    "check_run": ci.check_run,
 }
 
 
@@ -85,6 +88,7 @@ class Feeds:
     context: ConnectorContext
     etags: dict[str, str] = field(default_factory=dict)
     asked_s: float = 0.0
+    _kept: dict[str, tuple[str, object]] = field(default_factory=dict)  # ETag and what it was
     _about: dict[str, object] = field(default_factory=dict)  # of this round, by path
 
     def begin(self) -> None:
@@ -118,12 +122,30 @@ class Feeds:
             ("runs", f"{path}/actions/runs", {}, "workflow_runs"),
         )
         found: list[Row] = []
-        for feed, where, asked, inside in lists:
+        checks: list[tuple[str, str, Mapping[str, str], str]] = [
+            ("checks", f"{path}/commits/{head}/check-runs", {}, "check_runs")
+            for head in await self._heads(repository)
+        ]
+        for feed, where, asked, inside in (*lists, *checks):
             for shape in await self._list(where, asked, inside, fresh=fresh):
                 row = _row(feed, shape)
                 if row is not None and row.changed_at >= since:
                     found.append(row)
         return sorted(found, key=lambda row: row.changed_at)
+
+    async def _heads(self, repository: str) -> list[str]:
+        """Return the commits whose checks are looked at: of open pull requests, and the default.
+
+        Checks can't be listed by time. GitHub Actions' own are told by the runs.
+        """
+        path = f"/repos/{repository}/pulls"
+        query = {"state": "open", "sort": "updated", "direction": "desc", "per_page": str(HEADS)}
+        pulls = await self._kept_of(path, **query)
+        heads = [one.get("head") for one in pulls if isinstance(one, dict)] if _many(pulls) else []
+        shas = [str(head["sha"]) for head in heads if isinstance(head, dict) and "sha" in head]
+        about = await self._kept_of(f"/repos/{repository}")
+        default = about.get("default_branch") if isinstance(about, dict) else None
+        return [*dict.fromkeys(shas), *([quote(default, safe="")] if default else [])]
 
     async def every(self, path: str) -> list[Shape]:
         """Return all objects of a list."""
@@ -166,7 +188,7 @@ class Feeds:
         """
         try:
             payloads = await self._payloads(repository, row, span)
-            about = await self._get(f"/repos/{repository}")
+            about = await self._kept_of(f"/repos/{repository}")
             made = [self._trigger(event, {**one, "repository": about}) for event, one in payloads]
         except TriggerRejectedError as error:
             self.context.log.warning("github.not_listed", extra={"why": error.reason})
@@ -190,6 +212,10 @@ class Feeds:
             case "runs":
                 told = {"action": shape.get("status"), "workflow_run": shape, "workflow": None}
                 return [("workflow_run", {**told, "sender": shape.get("triggering_actor")})]
+            case "checks":
+                action = "completed" if shape.get("status") == "completed" else "created"
+                check = {"action": action, "check_run": shape}
+                return [("check_run", {**check, "sender": _owner(shape)})]
             case _:
                 return await self._thread(path, shape, span)
 
@@ -234,6 +260,15 @@ class Feeds:
         if path not in self._about:
             self._about[path] = (await self.answer(path)).value
         return self._about[path]
+
+    async def _kept_of(self, path: str, **query: str) -> object:
+        """Read one thing, or take what it was when it has not changed."""
+        etag, known = self._kept.get(path, ("", None))
+        answer = await self.answer(path, etag=etag, **query)
+        if answer.status == 304:
+            return known
+        self._kept[path] = (answer.headers.get("etag", ""), answer.value)
+        return answer.value
 
     async def answer(self, path: str, *, etag: str = "", **query: str) -> Answer:
         """Read; 200, or 304 where an ETag was given.
@@ -281,11 +316,24 @@ def _sorted_since(since: datetime) -> dict[str, str]:
 
 
 def _row(feed: str, shape: Shape) -> Row | None:
-    at, number = moment(shape.get("updated_at")), shape.get("id")
-    if at is None or number is None:
+    times = ("completed_at", "started_at") if feed == "checks" else ("updated_at",)
+    at = next((at for key in times if (at := moment(shape.get(key)))), None)
+    number = shape.get("id")
+    if at is None or number is None or (feed == "checks" and _app(shape) == ACTIONS):
         return None
     attempt = f".{shape.get('run_attempt')}" if feed == "runs" else ""
     return Row(feed=feed, id=f"{feed}:{number}{attempt}", changed_at=at, shape=shape)
+
+
+def _app(shape: Shape) -> object:
+    app = shape.get("app")
+    return app.get("slug") if isinstance(app, dict) else None
+
+
+def _owner(shape: Shape) -> object:
+    """Return the account behind a check's application."""
+    app = shape.get("app")
+    return app.get("owner") if isinstance(app, dict) else None
 
 
 def _number(shape: Shape, key: str) -> str:

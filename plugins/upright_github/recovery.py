@@ -74,7 +74,8 @@ class Recovery:
             query = answer.next_query
             if not query or oldest is None or oldest < began:
                 break
-        worked = {one.get("guid") for one in tries if _worked(one)}
+        # what failed once more, although it was asked for, would fail every time
+        worked = {one.get("guid") for one in tries if _worked(one)} | self.asked
         last: dict[object, Shape] = {}
         for one in tries:
             at = moment(one.get("delivered_at"))
@@ -85,8 +86,11 @@ class Recovery:
     async def _ask(self, path: str, failed: Iterable[Shape]) -> int:
         count = 0
         for one in failed:
-            self.asked.add(str(one.get("guid")))
+            guid = str(one.get("guid"))
+            self.asked.add(guid)  # before: it may come before the answer does
             answer = await self.client.post(f"{path}/{one.get('id')}/attempts", {})
+            if answer.status != 202:
+                self.asked.discard(guid)
             self._require(answer, 202)
             count += 1
         return count

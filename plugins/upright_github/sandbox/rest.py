@@ -83,6 +83,9 @@ class Rest:
             web.post(f"{thread}/comments", self._answering(self._create_comment)),
             web.get("/repos/{owner}/{name}/issues", self._answering(self._issues)),
             web.get("/repos/{owner}/{name}/actions/runs", self._answering(self._runs)),
+            web.get(
+                "/repos/{owner}/{name}/commits/{ref}/check-runs", self._answering(self._checks)
+            ),
             *(web.route(method, path, self._answering(how)) for method, path, how in self.more),
             web.route("*", "/{rest:.*}", self._answering(self._nothing)),
         ]
@@ -274,10 +277,26 @@ class Rest:
             for one in sorted(flows, key=lambda one: -one.id)
             if one.repo.lower() == repo
         ]
-        page = self.page(request, shapes)
-        page.body = json.dumps(
-            {"total_count": len(shapes), "workflow_runs": json.loads(page.text or "[]")}
-        ).encode()
+        return self._inside(request, "workflow_runs", shapes)
+
+    async def _checks(self, request: web.Request) -> web.StreamResponse:
+        """List the check runs of a commit, or of the head of a branch."""
+        world, repo, ref = self.story.world, repo_of(request).lower(), request.match_info["ref"]
+        world.repository(repo)
+        shapes = [
+            ci_shapes.check_run(self.story.shapes, one)
+            for one in world.runs.values()
+            if one.id not in world.flows
+            and one.repo.lower() == repo
+            and ref in {one.sha, one.branch}
+        ]
+        return self._inside(request, "check_runs", shapes)
+
+    def _inside(self, request: web.Request, key: str, everything: list[Shape]) -> web.Response:
+        """Return a page inside an object that counts them all."""
+        page = self.page(request, everything)
+        told = {"total_count": len(everything), key: json.loads(page.text or "[]")}
+        page.body = json.dumps(told).encode()
         return page
 
     async def _create_comment(self, request: web.Request) -> web.StreamResponse:

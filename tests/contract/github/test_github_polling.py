@@ -304,6 +304,45 @@ async def test_a_workflow_run_is_told_when_it_begins_and_when_it_fails() -> None
         assert dict(at.memory.accepted[-1].context.facts)["failed"] == "unit"
 
 
+@pytest.mark.feature("github.events")
+async def test_checks_of_others_are_told_for_open_pull_requests_and_the_default_branch() -> None:
+    async with bench() as at:
+        at.sandbox.story.open_issue(issue(at.sandbox, 2, a_pull(at.sandbox)))
+        async with at.polling():
+            at.memory.pass_time(1)
+            for number, (sha, branch, app) in enumerate(
+                [
+                    ("a" * 40, "fix", "some-ci"),
+                    ("c" * 40, "main", "some-ci"),
+                    ("d" * 40, "elsewhere", "some-ci"),
+                    ("a" * 40, "fix", "github-actions"),
+                ]
+            ):
+                at.sandbox.story.check_run(check(at, 900 + number, sha=sha, branch=branch, app=app))
+            await at.round()
+        told = [one for one in at.memory.accepted if one.kind == "ci.failed"]
+        shas = [one.context.code.sha for one in told if one.context.code]
+        assert sorted(shas) == ["a" * 40, "c" * 40]
+        assert {one.actor.id for one in told} == {"app:some-ci"}
+
+
+def check(at: Bench, number: int, *, sha: str, branch: str, app: str) -> Run:
+    now = at.memory.service_now()
+    return Run(
+        id=number,
+        repo=REPO,
+        name="unit",
+        sha=sha,
+        branch=branch,
+        status="completed",
+        conclusion="failure",
+        started_at=now,
+        completed_at=now,
+        app=app,
+        actor="ann",
+    )
+
+
 @pytest.mark.feature("github.dedupe")
 async def test_what_is_polled_has_the_keys_of_its_webhook() -> None:
     async with bench() as at:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
@@ -125,6 +125,28 @@ async def test_what_no_hub_took_comes_once_by_redelivery_and_listing_and_is_late
         texts = [one.content.text for one in at.memory.accepted]
         assert sorted(texts) == sorted(f"missed {n}" for n in range(20))
         assert all(FACT in one.context.facts for one in at.memory.accepted)
+
+
+@pytest.mark.feature("github.dedupe")
+async def test_a_hook_of_the_repository_and_one_of_an_app_tell_one_thing() -> None:
+    async with bench() as at:
+        hooks = at.sandbox.story.postman.hooks
+        hooks[2] = replace(hooks[2], url=hooks[1].url, secret=SECRET)
+        at.door.connector = at.connector
+        at.comment("once")
+        await eventually(lambda: len(at.door.came) == 2)
+        assert len(set(at.door.came)) == 2
+        assert [one.content.text for one in at.memory.accepted] == ["once"]
+
+
+async def test_what_fails_once_more_is_not_asked_for_for_ever() -> None:
+    async with bench() as at:
+        since = await at.missed(1)
+        for _ in range(3):
+            listed = at.connector.backfill(since, at.memory.now() + timedelta(seconds=1))
+            assert len([one async for one in listed]) == 1
+            assert await at.sandbox.story.postman.settle(10.0)
+        assert at.posts() == 1
 
 
 async def test_what_was_delivered_is_not_asked_for_again() -> None:
