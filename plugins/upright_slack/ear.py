@@ -86,6 +86,7 @@ class Ear:
     heard_at: datetime | None = None
     gap: str = ""
     _place: Place = field(default_factory=lambda: Place("", {}))
+    _history: Place | None = None  # what was said up to there, before our very first start
 
     async def listen(self) -> None:
         """Listen until cancelled; a new socket at once whenever Slack says that the old one ends.
@@ -109,6 +110,7 @@ class Ear:
         place = Place(max(channels.values(), default=""), channels)
         place = place if place.at else Place(f"{int(self.context.now().timestamp())}.000000", {})
         await self.context.emit((), cursor=str(place))
+        self._history = place
         return place
 
     # ---------------------------------------------------------------- one socket
@@ -219,6 +221,8 @@ class Ear:
             return
         channel = dict(made.context.facts).get("channel", "")
         at = inner.maybe_text("event_ts") or inner.maybe_text("ts")
+        if self._history is not None and at <= self._history.since(channel):
+            return  # Slack tries for minutes to tell what was said before anybody listened
         self._place = self._place.moved(channel, at)
         await self.context.emit((made,), cursor=str(self._place))
 

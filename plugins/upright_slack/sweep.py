@@ -38,8 +38,13 @@ class Sweep:
         listed = self.client.pages(
             "users.conversations", "channels", types=KINDS, exclude_archived="true"
         )
-        found = [str(one.get("id") or "") async for one in listed]
-        return [one for one in found if one and self.translator.rules.hears(one)]
+        found = list[str]()
+        async for one in listed:
+            channel = str(one.get("id") or "")
+            if channel and self.translator.rules.hears(channel):
+                self.translator.learn_title(channel, str(one.get("name") or ""))
+                found.append(channel)
+        return found
 
     async def newest(self, channel: str) -> str:
         """Return the ``ts`` up to which a channel is history at the very first."""

@@ -39,10 +39,16 @@ class Translator:
     budget: LoopBudget = field(default_factory=LoopBudget)
     _roots: Known[str] = field(default_factory=Known)  # messages in threads, to the roots
     _ours: Known[bool] = field(default_factory=Known)
+    _titles: Known[str] = field(default_factory=Known)
 
     def take_part(self, channel: str, root: str) -> None:
         """Remember that a thread is ours: we spoke in it, or were spoken to."""
         self._ours.put(f"{channel}/{root}", OURS)
+
+    def learn_title(self, channel: str, name: str) -> None:
+        """Remember what people call a channel."""
+        if name:
+            self._titles.put(channel, f"#{name}")
 
     async def trigger(self, inner: Json, *, event_id: str = "", raw: bytes = b"") -> Trigger | None:
         """Translate one event; None: it is no news for us.
@@ -88,6 +94,7 @@ class Translator:
             channel=Channel.CHAT,
             actor=actor,
             content=Content(
+                title=self._titles.get(event.channel) or "",
                 text=readable(event.text) if said else "",
                 attachments=event.files,
                 expects_reply=created and address is not Address.NONE,

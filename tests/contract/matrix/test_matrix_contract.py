@@ -54,7 +54,12 @@ class MatrixOutside(Outside):
         return [str(one["body"]) for one in ours if "body" in one]
 
     async def limit(self) -> float:
-        raise CannotError("the server of the tests has no limits: see test_matrix_refusals.py")
+        raise CannotError("the server of the tests limits nobody: see test_matrix_parts.py")
+
+
+@pytest.fixture(scope="module")
+def people(synapse_server: Synapse) -> tuple[User, User]:
+    return synapse_server.user("ann"), synapse_server.user("helper")
 
 
 @pytest.mark.feature("matrix.contract")
@@ -66,16 +71,14 @@ class TestMatrix(ConnectorContract):
     pytestmark: ClassVar = [pytest.mark.asyncio, pytest.mark.timeout(180)]
 
     @pytest.fixture(autouse=True)
-    def given(self, synapse: Synapse) -> None:
-        self.server = synapse
+    def given(self, synapse: Synapse, people: tuple[User, User]) -> None:
+        self.server, (self.ann, self.bot) = synapse, people
 
     def outside(self, context: MemoryContext) -> AbstractAsyncContextManager[Outside]:
         return self.opened(context)
 
     @asynccontextmanager
     async def opened(self, context: MemoryContext) -> AsyncIterator[Outside]:
-        ann = await to_thread(self.server.user, "ann")
-        bot = await to_thread(self.server.user, "helper")
-        context.secrets["env:T"] = bot.token
-        room = await to_thread(self.server.room, ann, bot)
-        yield MatrixOutside(self.server, ann, bot, room)
+        context.secrets["env:T"] = self.bot.token
+        room = await to_thread(self.server.room, self.ann, self.bot)
+        yield MatrixOutside(self.server, self.ann, self.bot, room)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fixtures.eventually import eventually
 from fixtures.slack import (
     ANN,
     APP_TOKEN,
@@ -19,10 +20,12 @@ from fixtures.slack import (
     QUICK,
     SECRET,
     SECRETS,
+    WITHIN_S,
     request,
     settings,
+    swept,
 )
-from upright.api import Destination, InboundRequest
+from upright.api import Connector, Destination, InboundRequest
 from upright.testing.context import MemoryContext
 from upright.testing.contract import ConnectorContract
 from upright.testing.outside import Outside, Said
@@ -44,6 +47,11 @@ class SlackOutside(Outside):
 
     def connector(self) -> SlackConnector:
         return SlackConnector("contract", settings(self.at.api_url, http=self.http, timeout_s=5))
+
+    async def settled(self, connector: Connector, context: MemoryContext) -> None:
+        await super().settled(connector, context)
+        if not self.http:
+            await eventually(lambda: swept(self.at), within_s=WITHIN_S)
 
     def _said(self, event: Shape, native: str) -> Said:
         if not self.http:

@@ -176,3 +176,15 @@ async def test_a_reader_waits_for_a_limit_to_pass() -> None:
         began = at.memory.now()
         assert (await at.connector.validate()).ok
         assert (at.memory.now() - began).total_seconds() == 4
+
+
+@pytest.mark.clause("B15.2")
+async def test_a_key_that_somebody_else_carries_proves_nothing() -> None:
+    async with bench() as at:
+        await at.connector.send(at.effect())
+        ours = at.at.world.replies(DEV, at.root)[-1]
+        copy = at.at.world.post(DEV, ANN, "Done.", thread_ts=at.root, metadata=ours["metadata"])
+        at.at.world.delete(DEV, str(ours["ts"]))
+        receipt = await at.connector.send(at.effect(tries=1))
+        assert not receipt.found
+        assert receipt.provider_id != f"{DEV}:{copy['ts']}"
