@@ -29,6 +29,7 @@ from upright_wire.command import (
     Refuse,
     Replay,
     Start,
+    Started,
     State,
     Stream,
     admit,
@@ -101,7 +102,10 @@ class LocalCommands:
                     self._tell(order.command_id)
                 case Start():
                     await self._raise_epoch(order)
-                    self._begin(order)
+                    if self._spool.is_too_old(order.command_id):
+                        await self._expire(order)
+                    else:
+                        self._begin(order)
         return None
 
     async def stdin(self, command_id: str, offset: int, data: bytes, *, end: bool) -> int:
@@ -216,6 +220,12 @@ class LocalCommands:
         command = Command(command_id, FENCE)
         self._commands[command_id] = command
         await self._end(command, unstarted(Ending.CANCELLED))
+
+    async def _expire(self, order: Exec) -> None:
+        """Start nothing under an id whose receipt may have been dropped (E4.3)."""
+        command = Command(order.command_id, order.digest)
+        self._commands[order.command_id] = command
+        await self._end(command, Outcome(ending=Ending.EXPIRED, started=Started.UNKNOWN))
 
     async def _known(self, order: Exec) -> str | None:
         """Return the digest known under the order's id; a fence takes on the order's."""

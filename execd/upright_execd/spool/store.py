@@ -15,7 +15,7 @@ from typing import Final
 
 from upright_execd.disk import Disk
 from upright_execd.errors import DamagedError
-from upright_execd.paths import make_private
+from upright_execd.paths import make_private, write_private
 from upright_execd.spool.accepted import Accepted, Receipt
 from upright_execd.spool.folder import RECEIPT, Folder, Marks
 from upright_execd.spool.outcome import HOST_REBOOT, RECEIPT_DAMAGED, SHIM_DIED, from_pairs
@@ -24,6 +24,7 @@ from upright_wire.command import Ending, Outcome, Started, Stream, Totals
 from upright_wire.errors import WireError
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
+_SORTED: Final = re.compile(r"jb_[0-9a-z]{26}")
 _CHUNK_BYTES: Final = 1024 * 1024
 _MAX_SESSIONS: Final = 10_000
 
@@ -41,8 +42,10 @@ class Spool:
 
     def __init__(self, root: Path, os_boot_id: str) -> None:
         self._open, self._done, self._epochs = root / "open", root / "done", root / "epochs.json"
+        self._pruned = root / "pruned"
         self._os_boot_id = os_boot_id
         self._put: set[str] = set()
+        self._newest_pruned = ""
         self._disk = Disk()
 
     def make(self) -> None:
@@ -50,6 +53,8 @@ class Spool:
         for folder in (self._open, self._done):
             make_private(folder)
         self._put = {path.name for path in self._done.iterdir()}
+        with suppress(FileNotFoundError):
+            self._newest_pruned = self._pruned.read_text(encoding="ascii").strip()
 
     def is_done(self, command_id: str) -> bool:
         """Say, without a look at the disk, whether a command's receipt was put away."""
@@ -136,14 +141,28 @@ class Spool:
 
     def prune(self, before: datetime) -> int:
         """Drop receipts that are older than *before*; return how many."""
-        count = 0
+        old: list[Path] = []
         for path in self._done.iterdir():
             with suppress(FileNotFoundError):
                 if (path / RECEIPT).stat().st_mtime < before.timestamp():
-                    shutil.rmtree(path)
-                    self._put.discard(path.name)
-                    count += 1
-        return count
+                    old.append(path)
+        newest = max((path.name for path in old if _SORTED.fullmatch(path.name)), default="")
+        if newest > self._newest_pruned:  # known before the first of them goes
+            write_private(self._pruned, newest.encode("ascii") + b"\n")
+            self._newest_pruned = newest
+        for path in old:
+            shutil.rmtree(path)
+            self._put.discard(path.name)
+        return len(old)
+
+    def is_too_old(self, command_id: str) -> bool:
+        """Say whether a command that is not known may have had a receipt that was dropped since.
+
+        Ids sort by their time, so no clock is asked: what is older than the newest dropped receipt
+        is too old. An id of another form is never.
+        """
+        is_sorted = _SORTED.fullmatch(command_id) is not None
+        return is_sorted and command_id <= self._newest_pruned
 
     # -------------------------------------------------------------- room
     def has_room(self, wanted_bytes: int, *, quota_bytes: int, min_free_percent: int) -> bool:

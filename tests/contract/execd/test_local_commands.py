@@ -8,6 +8,7 @@ import hashlib
 import os
 import signal
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from fixtures.eventually import eventually, eventually_awaited
 from fixtures.local_execd import Local, end_all, running
 from upright_execd.ports import Piece
+from upright_execd.spool.store import Spool
 from upright_wire.command import Ending, Refusal, Started, State, Stream
 from upright_wire.spec import Cancel, Signal, Stdin
 
@@ -169,6 +171,24 @@ async def test_when_only_its_receipt_is_left_that_answers(local: Local) -> None:
     assert await local.commands.exec(order) is None
     assert (await local.final()).ending is Ending.EXITED
     assert (local.root / "count").read_text() == "x\n"
+
+
+@pytest.mark.clause("E4.3")
+async def test_an_id_whose_receipt_may_be_gone_is_expired_and_starts_nothing(local: Local) -> None:
+    ids = [f"jb_01m8q1k8fv7dttrqhar20{number}atve" for number in range(3)]
+    await local.run("touch", "first", command_id=ids[1])
+    await local.commands.final_ack(ids[1])
+    spool = local.daemon.house.spool
+    await eventually(lambda: spool.is_done(ids[1]))
+    assert await asyncio.to_thread(spool.prune, datetime.max.replace(tzinfo=UTC)) == 1
+    for command_id in ids[:2]:
+        old = await local.run("touch", "again", command_id=command_id)
+        assert (old.ending, old.started) == (Ending.EXPIRED, Started.UNKNOWN)
+    assert not (local.root / "again").exists()
+    assert (await local.run("true", command_id=ids[2])).ending is Ending.EXITED
+    again = Spool(local.daemon.house.paths.commands, "boot")
+    await asyncio.to_thread(again.make)
+    assert [again.is_too_old(one) for one in ids] == [True, True, False]
 
 
 @pytest.mark.clause("E4.3")

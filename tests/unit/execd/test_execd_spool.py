@@ -127,6 +127,7 @@ def test_the_done_keep_their_receipt_until_it_is_old(spool: Spool) -> None:
     (path,) = Path(spool.folder("jb_1").path.parents[1]).glob("done/jb_1/receipt")
     os.utime(path, (old.timestamp(), old.timestamp()))
     assert spool.prune(old + timedelta(days=1)) == 1
+    assert not spool.is_too_old("jb_1")  # such an id has no time
     assert spool.done("jb_1") is None
     kept = spool.done("jb_2")
     assert kept is not None
