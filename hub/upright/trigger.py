@@ -64,10 +64,14 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What: a title, the text, and the addresses of what is attached."""
+    """What: a title, the text, and the addresses of what is attached.
+
+    ``full`` is the whole text where ``text`` leaves out what it quotes, as of a mail.
+    """
 
     title: str = ""
     text: str = ""
+    full: str = ""
     attachments: tuple[str, ...] = ()
     urgent: bool = False
     expects_reply: bool = False

@@ -1,4 +1,4 @@
-"""Bodies: what a part of a mail says, as text: flowed lines joined, HTML rendered, quotes marked."""
+"""Bodies: what a part of a mail says: flowed lines joined, HTML rendered, quotes marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charsets: bytes become text whatever they are said to be; an unknown or lying label loses nothing.
+"""Charsets: bytes become text whatever they are said to be; a label that lies loses nothing.
 
 Order: what is declared (by its alias), UTF-8, a guess, and at last windows-1252 with replacements.
 """
@@ -52,8 +52,9 @@ _NO_CHARSETS: Final = frozenset(
     {"unicode_escape", "raw_unicode_escape", "idna", "punycode", "undefined", "mbcs", "oem"}
 )
 _GUESSED: Final = (
-    "cp1252 cp1250 cp1251 cp1253 cp1254 koi8_r gb18030 big5 cp949 cp932 euc_jp iso2022_jp"
-).split()
+    *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "koi8_r"),
+    *("gb18030", "big5", "cp949", "cp932", "euc_jp", "iso2022_jp"),
+)
 SAMPLE_BYTES: Final = 16_384
 SPARSE: Final = 0.3  # Latin text has few bytes above 127; Cyrillic and East Asian text has many
 SHORT_BYTES: Final = 400  # too little for statistics

@@ -1,4 +1,4 @@
-"""Composing: an effect becomes the bytes of a reply, the same ones in every try but for the date."""
+"""Composing: an effect becomes the bytes of a reply: in every try the same, but for the date."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
+from functools import partial
 
 from upright.api import (
     Capabilities,
@@ -65,7 +66,7 @@ class MailConnector(Connector):
         line = await self._dial()
         try:
             for folder in settings.folders:
-                await line.call(lambda client, name=folder: examine(client, name))
+                await line.call(partial(examine, folder=folder))
         finally:
             await line.close()
         if settings.smtp is not None and self._password is not None:
@@ -161,15 +162,19 @@ class MailConnector(Connector):
 
     async def stop(self, timeout_s: float) -> None:
         """Forget the password; the lines were closed when listening was cancelled."""
+        del timeout_s
         self._sender = self._password = self._context = None
 
     async def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
         """Yield nothing: what was missed is found by the cursor whenever a line is opened."""
-        return
-        yield
+        del since, until
+        nothing: tuple[Trigger, ...] = ()
+        for never in nothing:
+            yield never
 
     async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
         """Refuse: mail comes by no webhook."""
+        del request
         raise TriggerRejectedError("A mailbox takes no webhooks", status=404)
 
     async def send(self, effect: Effect) -> Receipt:
@@ -182,6 +187,7 @@ class MailConnector(Connector):
 
     async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
         """Say nothing: what was said before stands in the mail, and the hub has the thread."""
+        del trigger, before, after
         return Neighbours()
 
     def capabilities(self) -> Capabilities:

@@ -39,9 +39,7 @@ class Mark:
         """Return the mark behind one more mail."""
         ids = (*self.ids, id_digest(message_id)) if message_id else self.ids
         when = int(at.astimezone(UTC).timestamp()) if at else 0
-        return replace(
-            self, uid=max(uid, self.uid), at=max(self.at, when), ids=ids[-KEPT_IDS:]
-        )
+        return replace(self, uid=max(uid, self.uid), at=max(self.at, when), ids=ids[-KEPT_IDS:])
 
 
 def dump(marks: Mapping[str, Mark]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from upright.api import ConnectorContext, Trigger
@@ -52,13 +53,13 @@ class Folder:
 
     async def listen(self, line: Line) -> None:
         """Catch up, then take what comes, until cancelled or the line breaks."""
-        state = await line.call(lambda client: mailbox.examine(client, self._name))
+        state = await line.call(partial(mailbox.examine, folder=self._name))
         idles = await line.call(lambda client: bool(client.has_capability("IDLE")))
         mark = self._mark or await self._now(line, state)
         mark = await self._caught_up(line, mark, state)
         while True:
             await self._wait(line, idles=idles)
-            found = await line.call(lambda client, uid=mark.uid: mailbox.beyond(client, uid))
+            found = await line.call(partial(mailbox.beyond, uid=mark.uid))
             self._parts.heard()
             mark = await self._take(line, mark, found, is_late=False)
 
@@ -66,7 +67,7 @@ class Folder:
         settings = self._parts.settings
         if idles:
             idle_s = settings.idle_s
-            await line.call(lambda client: mailbox.wait(client, idle_s), more_s=idle_s)
+            await line.call(partial(mailbox.wait, idle_s=idle_s), more_s=idle_s)
         else:
             await self._parts.context.sleep(settings.poll_s)
             await line.call(lambda client: client.noop())
@@ -75,7 +76,7 @@ class Folder:
     async def _now(self, line: Line, state: State) -> Mark:
         """Return the mark behind everything that is there, and store it: nothing is replayed."""
         mark = Mark(validity=state.validity, uid=state.next_uid - 1)
-        for one in await line.call(lambda client: mailbox.newest(client, KEPT_IDS)):
+        for one in await line.call(partial(mailbox.newest, count=KEPT_IDS)):
             mark = mark.beyond(0, one.at, one.message_id)
         await self._parts.commit(self._name, mark, ())
         return mark
@@ -83,7 +84,7 @@ class Folder:
     async def _caught_up(self, line: Line, mark: Mark, state: State) -> Mark:
         """Take what came while nobody listened."""
         if mark.validity == state.validity:
-            found = await line.call(lambda client: mailbox.beyond(client, mark.uid))
+            found = await line.call(partial(mailbox.beyond, uid=mark.uid))
             self._parts.heard()
             return await self._take(line, mark, found, is_late=True)
         return await self._renumbered(line, mark, state)
@@ -117,7 +118,7 @@ class Folder:
         """Fetch what was found, and store it by batches, each with the mark that covers it."""
         cap = self._parts.settings.max_mail_bytes
         for batch in mailbox.batches(found, cap):
-            fetched = await line.call(lambda client, some=batch: mailbox.fetch(client, some, cap))
+            fetched = await line.call(partial(mailbox.fetch, listed=batch, cap_bytes=cap))
             triggers = list[Trigger]()
             for one in fetched:
                 mail = read(one.raw)
@@ -152,9 +153,7 @@ class Folder:
         if not is_answer(mail.subject) or not (subject := bare_subject(mail.subject)):
             return ""
         since = (self._parts.context.now() - RESEMBLES).date()
-        earlier = await line.call(
-            lambda client: mailbox.similar(client, sender, since, one.uid)
-        )
+        earlier = await line.call(lambda client: mailbox.similar(client, sender, since, one.uid))
         return next((i for i, said in earlier if i and bare_subject(said) == subject), "")
 
 

@@ -24,7 +24,7 @@ OWN: Final = re.compile(r"<upright\.(?P<key>[0-9a-f]{32})\.(?P<answers>[0-9a-f]{
 _PREFIX: Final = re.compile(
     r"\s*(?:\[[^\]]{1,40}\]\s*)?"
     r"(?:re|aw|antw|sv|vs|odp|rif|ref|ynt|fw|fwd|wg|tr|vb|回复|答复|回覆|答覆|转发|轉寄|返信|転送)"
-    r"\s*(?:\[\d+\]|\(\d+\))?\s*[:：]\s*",
+    r"\s*(?:\[\d+\]|\(\d+\))?\s*[:\uff1a]\s*",
     re.IGNORECASE,
 )
 
@@ -73,7 +73,7 @@ class Keys:
         return f"mail:{self.source}/~{digest(message_id, 24)}"
 
     def answered(self, message_id: str) -> tuple[str, ...]:
-        """Return the keys of a mail that is answered: its own, and what it answers if it is ours."""
+        """Return the keys of a mail that is answered; if it is ours, of what that answers, too."""
         own = OWN.fullmatch(message_id)
         more = (f"mail:{self.source}/~{own['answers']}",) if own else ()
         return (self.of(message_id), *more)

@@ -19,6 +19,7 @@ from imapclient import IMAPClient, SocketTimeout
 from imapclient.exceptions import IMAPClientAbortError, IMAPClientError, LoginError
 
 from upright.api import ConnectorAuthFailedError, ConnectorNotReadyError, Secret
+from upright_mail.imap import Imap
 from upright_mail.settings import MailSettings, Tls
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ class Line:
         self._settings = settings
         self._password = password
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="imap")
-        self._client: IMAPClient | None = None
+        self._client: Imap | None = None
 
     async def open(self) -> None:
         """Connect and sign in.
@@ -45,7 +46,7 @@ class Line:
         """
         await self._run(self._connect, within_s=2 * self._settings.timeout_s)
 
-    async def call(self, work: Callable[[IMAPClient], T], *, more_s: float = 0.0) -> T:
+    async def call(self, work: Callable[[Imap], T], *, more_s: float = 0.0) -> T:
         """Do some work in the thread; *more_s* is how long it may wait beyond one answer.
 
         Raises:
@@ -100,7 +101,7 @@ class Line:
     def _connect(self) -> None:
         server, timeout_s = self._settings.imap, self._settings.timeout_s
         safe = ssl.create_default_context() if server.tls is not Tls.NONE else None
-        client = IMAPClient(
+        client: Imap = IMAPClient(
             server.host,
             port=server.port or PORTS[server.tls],
             ssl=server.tls is Tls.IMPLICIT,
@@ -114,9 +115,7 @@ class Line:
         client.login(self._settings.user, self._password.reveal())
 
 
-def _refused(
-    host: str, error: LoginError
-) -> ConnectorAuthFailedError | ConnectorNotReadyError:
+def _refused(host: str, error: Exception) -> ConnectorAuthFailedError | ConnectorNotReadyError:
     said = str(error)[:300]
     broke = isinstance(error.__context__, IMAPClientAbortError)  # the line, not the password
     if broke or any(code in said for code in _LATER):

@@ -14,10 +14,9 @@ from email.policy import compat32
 from functools import partial
 from typing import Any, Final
 
-from imapclient import IMAPClient
-
 from upright_mail.charset import header_text
 from upright_mail.headers import Headers, guarded
+from upright_mail.imap import Imap
 
 BATCH: Final = 25
 BATCH_BYTES: Final = 16 * 1024 * 1024
@@ -56,7 +55,7 @@ class Fetched:
     attachments: tuple[str, ...] = ()
 
 
-def examine(client: IMAPClient, folder: str) -> State:
+def examine(client: Imap, folder: str) -> State:
     """Open a folder to read."""
     told = client.select_folder(folder, readonly=True)
     validity = int(told.get(b"UIDVALIDITY", 0))
@@ -64,25 +63,25 @@ def examine(client: IMAPClient, folder: str) -> State:
     return State(validity=validity, next_uid=next_uid)
 
 
-def beyond(client: IMAPClient, uid: int) -> list[Listed]:
-    """List what lies beyond a number, in order. (``n:*`` always names the last one, too.)"""
+def beyond(client: Imap, uid: int) -> list[Listed]:
+    """List what lies beyond a number, in order; ``n:*`` always names the last one, too."""
     uids = [one for one in client.search(["UID", f"{uid + 1}:*"]) if one > uid]
     return _listed(client, sorted(uids), ["INTERNALDATE", "RFC822.SIZE"])
 
 
-def whole(client: IMAPClient) -> list[Listed]:
+def whole(client: Imap) -> list[Listed]:
     """List all mails with their ids, in order: only where the numbers are new."""
     uids = sorted(client.search("ALL"))
     return _listed(client, uids, ["INTERNALDATE", "RFC822.SIZE", _ID_LINES])
 
 
-def newest(client: IMAPClient, count: int) -> list[Listed]:
+def newest(client: Imap, count: int) -> list[Listed]:
     """List the newest mails with their ids, in order."""
     uids = sorted(client.search("ALL"))[-count:]
     return _listed(client, uids, ["INTERNALDATE", _ID_LINES])
 
 
-def _listed(client: IMAPClient, uids: Sequence[int], items: list[str]) -> list[Listed]:
+def _listed(client: Imap, uids: Sequence[int], items: list[str]) -> list[Listed]:
     found = list[Listed]()
     for begin in range(0, len(uids), 500):
         told = client.fetch(uids[begin : begin + 500], items)
@@ -118,7 +117,7 @@ def batches(listed: Sequence[Listed], cap_bytes: int) -> Iterator[list[Listed]]:
         yield batch
 
 
-def fetch(client: IMAPClient, listed: Sequence[Listed], cap_bytes: int) -> list[Fetched]:
+def fetch(client: Imap, listed: Sequence[Listed], cap_bytes: int) -> list[Fetched]:
     """Fetch mails in their order; what was deleted meanwhile is left out."""
     small = [one.uid for one in listed if one.size <= cap_bytes]
     large = [one.uid for one in listed if one.size > cap_bytes]
@@ -155,7 +154,7 @@ def _names(structure: object) -> Iterator[str]:
             yield from _names(one)
 
 
-def wait(client: IMAPClient, idle_s: float) -> None:
+def wait(client: Imap, idle_s: float) -> None:
     """Wait by IDLE until something happens, at most so long; then the line has proved itself.
 
     Leaving IDLE needs an answer, which a dead peer does not give: then the socket times out.
@@ -165,7 +164,7 @@ def wait(client: IMAPClient, idle_s: float) -> None:
     client.idle_done()
 
 
-def similar(client: IMAPClient, sender: str, since: date, before_uid: int) -> list[tuple[str, str]]:
+def similar(client: Imap, sender: str, since: date, before_uid: int) -> list[tuple[str, str]]:
     """Return ids and subjects of earlier mails of a sender, the newest first, at most 50."""
     found = client.search(["FROM", sender, "SINCE", since])
     uids = sorted(uid for uid in found if uid < before_uid)[-50:]

@@ -1,7 +1,8 @@
-"""MIME: the bytes of a mail become a :class:`Mail`; whatever is broken in it costs that field alone."""
+"""MIME: the bytes of a mail become a :class:`Mail`; what is broken costs that field alone."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,6 +19,8 @@ from upright_mail.headers import MIME_TROUBLE, Headers, Mailbox, guarded
 MAX_PARTS: Final = 1000
 MAX_ATTACHMENTS: Final = 100
 MAX_CALENDAR_BYTES: Final = 1024 * 1024
+_END_OF_HEAD: Final = re.compile(rb"\r?\n\r?\n|\Z")
+_HEADER_LINE: Final = re.compile(rb"[\x21-\x39\x3b-\x7e]+[ \t]*:|[ \t]|\r?\Z")
 Part: TypeAlias = "Message[Any, Any]"
 
 
@@ -47,6 +50,10 @@ class Report:
     action: str = ""
     status: str = ""
     diagnostic: str = ""
+
+    def summary(self) -> str:
+        """Say it in a line, where no person's words go with it."""
+        return " ".join(filter(None, (self.action, self.recipient, self.status, self.diagnostic)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,23 +110,43 @@ class _Found:
 
 def read(raw: bytes) -> Mail:
     """Read a mail. Nothing that it holds makes this raise; see :data:`MIME_TROUBLE`."""
+    whole = _repaired(raw)
     try:
-        root: Part = BytesParser(policy=compat32).parsebytes(raw)
+        root: Part = BytesParser(policy=compat32).parsebytes(whole)
     except MIME_TROUBLE:  # nested beyond reason: its head and its text as they stand
-        root = BytesHeaderParser(policy=compat32).parsebytes(raw)
+        root = BytesHeaderParser(policy=compat32).parsebytes(whole)
     found = _Found()
     for part in _leaves(root):
         guarded(partial(_take, part, found), None)
-    if found.report is not None and not found.report.original_id:
-        found.report = guarded(lambda: _with_original(root, found.report), found.report)
+    report = found.report
+    if report is not None and not report.original_id:
+        report = guarded(partial(_with_original, root, report), report)
     return Mail(
         raw=raw,
         headers=Headers.of(root.raw_items()),
-        text=tidy("\n\n".join(filter(None, found.texts))),
+        text=tidy("\n\n".join(filter(None, found.texts))) or (report.summary() if report else ""),
         attachments=tuple(found.attachments[:MAX_ATTACHMENTS]),
         calendar=found.calendar,
-        report=found.report,
+        report=report,
     )
+
+
+def _repaired(raw: bytes) -> bytes:
+    """Return a mail whose head the parser reads to its end.
+
+    The parser takes the first line that is no header line for the beginning of the body: the mark
+    of a byte order, a mailbox's own "From " line, or a line that some server broke.
+    """
+    raw = raw.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+    if raw.startswith((b"From ", b">From ")):
+        raw = raw.partition(b"\n")[2]
+    end = _END_OF_HEAD.search(raw)
+    head = raw[: end.start()] if end else raw
+    if not _HEADER_LINE.match(head):
+        return raw
+    lines = head.split(b"\n")
+    mended = [line if _HEADER_LINE.match(line) else b"X-Broken: " + line for line in lines]
+    return b"\n".join(mended) + raw[len(head) :] if mended != lines else raw
 
 
 # ------------------------------------------------------------------ walking
@@ -128,13 +155,19 @@ def _leaves(root: Part) -> Iterator[Part]:
     stack, seen = [root], 0
     while stack and seen < MAX_PARTS:
         part, seen = stack.pop(), seen + 1
-        inner = part.get_payload() if part.is_multipart() else None
-        if not isinstance(inner, list) or part.get_content_maintype() != "multipart":
+        inner = _inner(part)
+        if not inner or part.get_content_maintype() != "multipart":
             yield part
         elif part.get_content_subtype() == "alternative":
             stack.extend(reversed(_best(inner)))
         else:
             stack.extend(reversed(inner))
+
+
+def _inner(part: Part) -> list[Part]:
+    """Return the parts inside a part."""
+    content = part.get_payload()
+    return [one for one in content if isinstance(one, Message)] if isinstance(content, list) else []
 
 
 def _best(parts: list[Part]) -> list[Part]:
@@ -177,8 +210,7 @@ def _name(part: Part) -> str:
 
 
 def _subject_of(part: Part) -> str:
-    inner = part.get_payload()
-    if isinstance(inner, list) and inner:
+    if inner := _inner(part):
         return " ".join(Headers.of(inner[0].raw_items()).text("subject").split())[:255]
     return ""
 
@@ -188,14 +220,19 @@ def _bytes(part: Part) -> bytes:
     return content if isinstance(content, bytes) else b""
 
 
+def _param(part: Part, name: str) -> str:
+    """Return a parameter of the content type; one in RFC 2231's form without its charset."""
+    found: object = guarded(partial(part.get_param, name), None)
+    return str(found[2] if isinstance(found, tuple) else found or "")
+
+
 def _text(part: Part) -> str:
-    charset = str(guarded(lambda: part.get_param("charset", ""), "") or "")
+    charset = _param(part, "charset")
     text = decode(_bytes(part), charset)
     if part.get_content_type() == "text/html":
         return html_text(text)
-    if str(guarded(lambda: part.get_param("format", ""), "")).lower() == "flowed":
-        delsp = str(guarded(lambda: part.get_param("delsp", ""), "")).lower() == "yes"
-        return unflowed(text, delete_space=delsp)
+    if _param(part, "format").lower() == "flowed":
+        return unflowed(text, delete_space=_param(part, "delsp").lower() == "yes")
     return text
 
 
@@ -203,7 +240,7 @@ def _take_calendar(part: Part, found: _Found) -> None:
     body = _bytes(part)[:MAX_CALENDAR_BYTES]
     if found.calendar is not None or not body.strip():
         return
-    method = str(guarded(lambda: part.get_param("method", ""), "") or "").upper()
+    method = _param(part, "method").upper()
     if not method:
         lines = (line.strip().upper() for line in body[:4096].decode("latin-1").splitlines())
         method = next((one[7:] for one in lines if one.startswith("METHOD:")), "")
@@ -217,10 +254,8 @@ _REPORTS: Final = frozenset(
 
 
 def _report(part: Part, kind: str) -> Report:
-    """Read the fields of a report; its blocks are one after another, the first one is the mail's."""
-    inner = part.get_payload()
-    blocks = list(inner) if isinstance(inner, list) else []
-    lines = [item for block in blocks for item in block.raw_items()]
+    """Read the fields of a report: of its blocks one after another, the first is the mail's."""
+    lines = [item for block in _inner(part) for item in block.raw_items()]
     if not lines:
         lines = list(BytesHeaderParser(policy=compat32).parsebytes(_bytes(part)).raw_items())
     told = Headers.of(lines)
@@ -244,15 +279,12 @@ def _disposition(told: Headers) -> str:
     return told.text("disposition").rpartition(";")[2].strip().lower()
 
 
-def _with_original(root: Part, report: Report | None) -> Report | None:
+def _with_original(root: Part, report: Report) -> Report:
     """Find which mail a report speaks of, in the copy (or the head) that it brings back."""
-    if report is None:
-        return None
     for part in root.walk():
         if part.get_content_type() not in {"message/rfc822", "text/rfc822-headers"}:
             continue
-        inner = part.get_payload()
-        if isinstance(inner, list) and inner:
+        if inner := _inner(part):
             lines = Headers.of(inner[0].raw_items())
         else:
             parsed = BytesHeaderParser(policy=compat32).parsebytes(_bytes(part))

@@ -11,7 +11,14 @@ from typing import Final
 
 from upright_mail.mime import Mail
 
-_LIST: Final = ("list-id", "list-post", "list-unsubscribe", "list-help", "list-owner", "mailing-list")
+_LIST: Final = (
+    "list-id",
+    "list-post",
+    "list-unsubscribe",
+    "list-help",
+    "list-owner",
+    "mailing-list",
+)
 _REPLIED: Final = ("x-autoreply", "x-autorespond", "x-auto-reply", "x-mail-autoreply")
 _BULK: Final = frozenset({"bulk", "junk", "list"})
 _SYSTEM: Final = ("mailer-daemon@", "postmaster@", "mail-daemon@")

@@ -16,27 +16,29 @@ HEAD_LINES: Final = 3  # "On Monday … wrote:" may be wrapped so often
 
 _WROTE: Final = (
     r"wrote|writes|schrieb|écrit|escribió|escreveu|scritto|skrev|skrifaði|kirjoitti|napisał\w*|napsal\w*"
-    r"|schreef|geschreven|пишет|написал\w*|写道|寫道|のメール|yazdı|írta|a scris"
+    r"|schreef|geschreven|пишет|написал\w*|写道|寫道|のメール|yazd\u0131|írta|a scris"
 )
-_HEAD: Final = re.compile(rf"(?=.*\d)(?=.*(?:{_WROTE})).*[:：]\s*$", re.IGNORECASE | re.DOTALL)
-_LOOSE_HEAD: Final = re.compile(r"(?=.*\d)(?=.*@).*[:：]\s*$", re.DOTALL)
+_HEAD: Final = re.compile(rf"(?=.*\d)(?=.*(?:{_WROTE})).*[:\uff1a]\s*$", re.IGNORECASE | re.DOTALL)
+_LOOSE_HEAD: Final = re.compile(r"(?=.*\d)(?=.*@).*[:\uff1a]\s*$", re.DOTALL)
 _BEGINS_HEAD: Final = re.compile(
     r"\s*(?:-{2,}\s*)?(?:(?:On|Am|Le|El|Il|Em|Den|Op|Dne|Dnia|W dniu|Pe)\b|在|于|於|\d)",
     re.IGNORECASE,
 )
 _FROM: Final = re.compile(
-    r"\s*\**(?:From|Von|De|Da|Fra|Från|Od|Van|От|Lähettäjä|Kimden|发件人|寄件者|寄件人|差出人)\**\s?[:：]",
+    r"\s*\**(?:From|Von|De|Da|Fra|Från|Od|Van|От|Lähettäjä|Kimden|发件人|寄件者|寄件人|差出人)"
+    r"\**\s?[:\uff1a]",
     re.IGNORECASE,
 )
 _FIELD: Final = re.compile(
     r"\s*\**(?:Sent|Date|To|Cc|Subject|Gesendet|Datum|An|Betreff|Envoyé|À|Objet|Enviado|Fecha|Para"
     r"|Asunto|Data|Assunto|Inviato|A|Oggetto|Sendt|Til|Emne|Skickat|Till|Ämne|Wysłano|Do|Temat"
     r"|Verzonden|Aan|Onderwerp|Дата|Кому|Тема|发送时间|日期|收件人|抄送|主题|寄件日期|主旨|送信日時|宛先|件名"
-    r")\**\s?[:：]",
+    r")\**\s?[:\uff1a]",
     re.IGNORECASE,
 )
 _DIVIDER: Final = re.compile(
-    r"\s*-{2,}\s*(?:Original|Ursprüngliche|Forwarded|Weitergeleitete|Message d'origine|Mensaje original"
+    r"\s*-{2,}\s*(?:Original|Ursprüngliche|Forwarded|Weitergeleitete|Message d'origine"
+    r"|Mensaje original"
     r"|Messaggio originale|Oprindelig|Ursprungligt|Oryginalna|Oorspronkelijk|Mensagem original"
     r"|原始邮件|原始郵件|转发邮件|元のメッセージ)[^\n]*-{2,}\s*$"
     r"|\s*Begin forwarded message\s*:\s*$|\s*-{2,}\s*Forwarded by .*",
@@ -45,11 +47,13 @@ _DIVIDER: Final = re.compile(
 _SIGNATURE: Final = re.compile(r"--\s?$")
 _SENT_FROM: Final = re.compile(
     r"\s*(?:Sent from (?:my|a) [\w ]{1,30}|Sent from [A-Z]\w*(?: for \w+)?|Von meinem \w+ gesendet"
-    r"|Get Outlook for \w+.*|发自我的\s?\w+|發自我的\s?\w+|\w+から送信|Envoyé de mon \w+|Enviado desde mi \w+)\.?\s*$",
+    r"|Get Outlook for \w+.*|发自我的\s?\w+|發自我的\s?\w+|\w+から送信|Envoyé de mon \w+"
+    r"|Enviado desde mi \w+)\.?\s*$",
     re.IGNORECASE,
 )
 _RULE: Final = re.compile(r"\s*[_-]{5,}\s*$")
 FOOTER_LINES: Final = 6
+MAX_HEAD_CHARS: Final = 400
 
 
 def own_words(text: str) -> str:
@@ -101,7 +105,7 @@ def _head_size(lines: Sequence[str], n: int, pattern: re.Pattern[str]) -> int:
         chunk = lines[n : n + size]
         if len(chunk) < size or not chunk[-1].strip():
             return 0
-        if len(joined := " ".join(chunk)) < 400 and pattern.match(joined):
+        if len(joined := " ".join(chunk)) < MAX_HEAD_CHARS and pattern.match(joined):
             return size
     return 0
 
@@ -110,26 +114,30 @@ def _quoted(lines: Sequence[str]) -> list[bool]:
     """Say of each line whether it is quoted: by its mark, or as the head of a quotation."""
     quoted = [line.startswith(">") for line in lines]
     for n in range(len(lines)):
-        if not quoted[n] or (n and quoted[n - 1]):
-            continue
-        end = n
-        while end and not lines[end - 1].strip():
-            end -= 1
-        for size in range(1, HEAD_LINES + 1):
-            begin = end - size
-            if begin < 0 or quoted[begin] or not lines[begin].strip():
-                break
-            joined = " ".join(lines[begin:end])
-            if len(joined) < 400 and (_HEAD.match(joined) or _LOOSE_HEAD.match(joined)):
-                quoted[begin:n] = [True] * (n - begin)
-                if _BEGINS_HEAD.match(lines[begin]):
-                    break
+        if quoted[n] and not (n and quoted[n - 1]):
+            begin = _head_above(lines, quoted, n)
+            quoted[begin:n] = [True] * (n - begin)
     return quoted
 
 
-def _without_footer(
-    lines: list[str], quoted: list[bool]
-) -> tuple[list[str], list[bool]]:
+def _head_above(lines: Sequence[str], quoted: Sequence[bool], n: int) -> int:
+    """Return where the head of the quotation begins that begins with line n; n without a head."""
+    end = n
+    while end and not lines[end - 1].strip():
+        end -= 1
+    found = n
+    for begin in range(end - 1, max(end - 1 - HEAD_LINES, -1), -1):
+        if quoted[begin] or not lines[begin].strip():
+            break
+        joined = " ".join(lines[begin:end])
+        if len(joined) < MAX_HEAD_CHARS and (_HEAD.match(joined) or _LOOSE_HEAD.match(joined)):
+            found = begin
+            if _BEGINS_HEAD.match(lines[begin]):
+                break
+    return found
+
+
+def _without_footer(lines: list[str], quoted: list[bool]) -> tuple[list[str], list[bool]]:
     """Leave out what a list or a program adds below a quotation, and a signature there."""
     if not any(quoted):
         return lines, quoted

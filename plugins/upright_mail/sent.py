@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Final
 
-from imapclient import DRAFT, SEEN, IMAPClient
+from imapclient import DRAFT, SEEN
 from imapclient.exceptions import IMAPClientError
 
 from upright_mail.compose import Letter
+from upright_mail.imap import Imap
 from upright_mail.line import Line
 
 _HEADER: Final = ("HEADER", "Message-ID")
@@ -29,7 +30,7 @@ class Trace(Enum):
 
 
 class Sent:
-    """The folder; each question has a line of its own. ConnectorNotReadyError: it is out of reach."""
+    """The folder; each question has its own line. ConnectorNotReadyError: it is out of reach."""
 
     def __init__(self, folder: str, dial: Callable[[], Awaitable[Line]]) -> None:
         self._folder = folder
@@ -51,7 +52,7 @@ class Sent:
         """Take a draft away: the letter certainly did not go out."""
         await self._do(lambda client: _drop(client, self._folder, message_id))
 
-    async def _do(self, work: Callable[[IMAPClient], Trace | None]) -> Trace:
+    async def _do(self, work: Callable[[Imap], Trace | None]) -> Trace:
         line = await self._dial()
         try:
             return await line.call(work) or Trace.NONE
@@ -59,7 +60,7 @@ class Sent:
             await line.close()
 
 
-def _find(client: IMAPClient, folder: str, message_id: str) -> list[int]:
+def _find(client: Imap, folder: str, message_id: str) -> list[int]:
     try:
         client.select_folder(folder)
     except IMAPClientError:
@@ -68,7 +69,7 @@ def _find(client: IMAPClient, folder: str, message_id: str) -> list[int]:
     return list(client.search([*_HEADER, message_id.strip("<>")]))
 
 
-def _trace(client: IMAPClient, folder: str, message_id: str) -> Trace:
+def _trace(client: Imap, folder: str, message_id: str) -> Trace:
     found = _find(client, folder, message_id)
     if not found:
         return Trace.NONE
@@ -76,17 +77,17 @@ def _trace(client: IMAPClient, folder: str, message_id: str) -> Trace:
     return Trace.SENT if any(DRAFT not in one for one in flags.values()) else Trace.BEGUN
 
 
-def _begin(client: IMAPClient, folder: str, letter: Letter) -> None:
+def _begin(client: Imap, folder: str, letter: Letter) -> None:
     if not _find(client, folder, letter.message_id):
         client.append(folder, letter.raw, flags=(DRAFT, SEEN))
 
 
-def _mark(client: IMAPClient, folder: str, message_id: str) -> None:
+def _mark(client: Imap, folder: str, message_id: str) -> None:
     if found := _find(client, folder, message_id):
         client.remove_flags(found, [DRAFT])
 
 
-def _drop(client: IMAPClient, folder: str, message_id: str) -> None:
+def _drop(client: Imap, folder: str, message_id: str) -> None:
     found = _find(client, folder, message_id)
     drafts = [uid for uid, flags in client.get_flags(found).items() if DRAFT in flags]
     if drafts:

@@ -92,7 +92,10 @@ class MailSettings:
             raise ValueError("addresses must name our own mail address")
         if not self.folders:
             raise ValueError("folders must name one folder at least")
-        if not 0 < self.idle_s + self.timeout_s <= NOTICED_S or min(self.idle_s, self.timeout_s) <= 0:
+        if (
+            not 0 < self.idle_s + self.timeout_s <= NOTICED_S
+            or min(self.idle_s, self.timeout_s) <= 0
+        ):
             raise ValueError("idle_s and timeout_s must be above 0, and together at most 60")
         if not 0 < self.poll_s <= REIDLE_S:
             raise ValueError("poll_s must be above 0 and at most 540")

@@ -1,4 +1,4 @@
-"""SMTP: one letter to one address; what the server says decides what we know of its fate (RFC 5321)."""
+"""SMTP: one letter to one address; what the server says tells its fate (RFC 5321)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _nothing_sent(host: str) -> Iterator[None]:
     except aiosmtplib.SMTPResponseException as error:
         raise _meaning(error) from error
     except (aiosmtplib.SMTPException, OSError) as error:
-        reason = f"{host} can't be reached: {error or type(error).__name__}"
+        reason = f"{host} can't be reached: {_said(error)}"
         raise RetryableSendError(reason) from error
 
 
@@ -97,7 +97,7 @@ async def _hand_over(client: aiosmtplib.SMTP, letter: Letter) -> None:
     except aiosmtplib.SMTPResponseException as error:
         raise _meaning(error) from error
     except (aiosmtplib.SMTPException, OSError) as error:
-        reason = f"The line broke while the mail was handed over: {error or type(error).__name__}"
+        reason = f"The line broke while the mail was handed over: {_said(error)}"
         raise UnknownSendError(reason) from error
 
 
@@ -109,3 +109,7 @@ def _meaning(error: aiosmtplib.SMTPResponseException) -> ConnectorError:
     if 500 <= error.code < 600:
         return PermanentSendError(f"The mail server refuses it: {said}")
     return RetryableSendError(f"The mail server says later: {said}", after_s=GREYLISTED_S)
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__

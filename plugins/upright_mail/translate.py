@@ -99,16 +99,16 @@ class Translator:
     def _read(self, mail: Mail, arrived: Arrived) -> _Read:
         sender = next(iter(mail.senders), NOBODY)
         found = verdict(mail.headers, sender, self._settings.authserv_id)
-        as_written = self._settings.senders is Senders.AS_WRITTEN and found is not Verdict.FAIL
+        as_written = self._settings.senders is Senders.AS_WRITTEN and found is not Verdict.FORGED
         single = len(mail.senders) == 1 and len(mail.headers.all("from")) == 1
-        verified = single and (found is Verdict.PASS or as_written)
+        verified = single and (found is Verdict.TRUE or as_written)
         own = self._settings.is_own(sender.address)
         return _Read(
             mail=mail,
             arrived=arrived,
             sender=sender,
             verified=verified,
-            spoofed=found is Verdict.FAIL or (own and not verified),
+            spoofed=found is Verdict.FORGED or (own and not verified),
             nature=nature(mail),
             own=own,
             message_id=mail.message_id,
@@ -202,7 +202,9 @@ class Translator:
         if read.message_id:
             return f"id:{read.message_id}"
         headers = read.mail.headers
-        said = "\0".join((*(headers.raw(n) for n in ("date", "from", "to", "subject")), read.mail.text))
+        said = "\0".join(
+            (*(headers.raw(n) for n in ("date", "from", "to", "subject")), read.mail.text)
+        )
         return "content:" + sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _attachments(self, read: _Read) -> tuple[str, ...]:
@@ -241,4 +243,3 @@ class Translator:
 
 def _shown(people: tuple[Mailbox, ...]) -> str:
     return ", ".join(one.address for one in people)
-

@@ -22,8 +22,8 @@ Result = tuple[str, str, dict[str, str]]
 class Verdict(StrEnum):
     """What our server found."""
 
-    PASS = "pass"
-    FAIL = "fail"
+    TRUE = "true"
+    FORGED = "forged"
     NONE = "none"
 
 
@@ -41,9 +41,9 @@ def verdict(headers: Headers, sender: Mailbox, authserv_id: str) -> Verdict:
     if dmarc:
         return _by_dmarc(dmarc, sender.domain)
     if any(_aligned(one, sender) for one in results):
-        return Verdict.PASS
+        return Verdict.TRUE
     failed = any(result in {"fail", "softfail", "permerror"} for _, result, _ in results)
-    return Verdict.FAIL if failed else Verdict.NONE
+    return Verdict.FORGED if failed else Verdict.NONE
 
 
 def _ours(headers: Headers, authserv_id: str) -> str | None:
@@ -79,10 +79,10 @@ def _results(line: str) -> Iterator[Result]:
 def _by_dmarc(found: list[tuple[str, dict[str, str]]], domain: str) -> Verdict:
     result, more = found[0]
     if more.get("header.from", domain).rpartition("@")[2] != domain:
-        return Verdict.FAIL
+        return Verdict.FORGED
     if result == "pass":
-        return Verdict.PASS
-    return Verdict.FAIL if result in {"fail", "permerror"} else Verdict.NONE
+        return Verdict.TRUE
+    return Verdict.FORGED if result in {"fail", "permerror"} else Verdict.NONE
 
 
 def _aligned(found: Result, sender: Mailbox) -> bool:

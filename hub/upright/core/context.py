@@ -69,6 +69,8 @@ def trigger_body(stored: StoredTrigger, cap_bytes: int = TRIGGER_CAP_BYTES) -> d
     if context.links:
         body["links"] = [link[: 2 * NAME_CAP_BYTES] for link in context.links[:5]]
     body["text"] = cut(trigger.content.text, cap_bytes, where=stored.id)
+    if trigger.content.full:
+        body["left_out"] = f"what it quotes; read({stored.id!r}) has it"
     return body
 
 

@@ -54,7 +54,7 @@ def _trigger(here: Here, asked: ReadArguments) -> Done:
     if stored is None:
         raise refused("there is no {}", asked.id)
     body = trigger_body(stored, cap_bytes=0)
-    text = stored.trigger.content.text
+    text = stored.trigger.content.full or stored.trigger.content.text
     body["text"] = text[asked.offset : asked.offset + READ_CHARS]
     end = asked.offset + len(body["text"])
     body |= {"id": stored.id, "kind": stored.trigger.kind, "trust": stored.trust.label}
