@@ -12,6 +12,7 @@ from email.utils import format_datetime
 from typing import Final
 
 from upright.api import Effect, PermanentSendError
+from upright_mail.headers import ADDRESS
 from upright_mail.keys import is_answer, own_id
 
 MAX_TEXT_CHARS: Final = 200_000
@@ -47,9 +48,11 @@ def compose(effect: Effect, writer: Writer, now: datetime) -> Letter:
     place = effect.destination
     parts: Mapping[str, str] = dict(place.address)
     answers, to = parts.get("message_id", ""), parts.get("to", "")
-    if place.kind != "mail" or "@" not in to or not to.isascii():
+    if place.kind != "mail" or not (ADDRESS.fullmatch(to) and to.isascii()):
         reason = f"No destination of mail: {place.kind} {to!r}"
         raise PermanentSendError(reason)
+    if not effect.text.strip():
+        raise PermanentSendError("There is nothing to say")
     if len(effect.text) > MAX_TEXT_CHARS:
         reason = f"The text has {len(effect.text)} characters; a mail may have {MAX_TEXT_CHARS}"
         raise PermanentSendError(reason)

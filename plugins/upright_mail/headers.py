@@ -17,7 +17,7 @@ from upright_mail.charset import header_text, plain_text
 
 T = TypeVar("T")
 MAX_VALUE_CHARS: Final = 65_536
-MAX_ADDRESSES: Final = 500
+MAXADDRESSES: Final = 500
 MAX_IDS: Final = 100
 MIME_TROUBLE: Final = (
     # what the standard library's parsers have been seen to raise on mail
@@ -30,7 +30,7 @@ MIME_TROUBLE: Final = (
     RecursionError,
 )
 _ID: Final = re.compile(r"<([^<>\s]{1,900})>")
-_ADDRESS: Final = re.compile(r"[^\s@<>(),;:\"]+@[^\s@<>(),;:\"]+")
+ADDRESS: Final = re.compile(r"[^\s@<>(),;:\"]+@[^\s@<>(),;:\"]+")
 
 
 def guarded(read: Callable[[], T], otherwise: T) -> T:
@@ -98,8 +98,8 @@ class Headers:
     def _mailboxes(self, name: str) -> tuple[Mailbox, ...]:
         values = [re.sub(r"\r?\n(?=[ \t])", "", value) for value in self.all(name)]
         found = list[Mailbox]()
-        for shown, address in getaddresses(values)[:MAX_ADDRESSES]:
-            if hit := _ADDRESS.fullmatch(plain_text(address).strip()):
+        for shown, address in getaddresses(values)[:MAXADDRESSES]:
+            if hit := ADDRESS.fullmatch(plain_text(address).strip()):
                 found.append(Mailbox(address=hit[0].lower(), name=header_text(shown)))
         if not found:  # what is too broken to be parsed: the first thing that looks like one
             found = [Mailbox(address=hit[0].lower()) for v in values for hit in [_near(v)] if hit]
@@ -115,4 +115,4 @@ class Headers:
 
 
 def _near(value: str) -> re.Match[str] | None:
-    return _ADDRESS.search(plain_text(value))
+    return ADDRESS.search(plain_text(value))

@@ -24,7 +24,9 @@ from upright_mail.settings import MailSettings, Tls
 
 T = TypeVar("T")
 PORTS: Final = {Tls.IMPLICIT: 993, Tls.STARTTLS: 143, Tls.NONE: 143}  # RFC 8314, 9051
-GRACE_S: Final = 5.0  # the socket's own time-out comes first
+GRACE: Final = 1.25  # the socket's own time-out comes first
+_UNREADABLE: Final = (LookupError, ValueError, TypeError, AttributeError, AssertionError)
+"""What imapclient raises where a server says yes and leaves out what was asked."""
 _LATER: Final = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")  # RFC 5530
 
 
@@ -36,6 +38,7 @@ class Line:
         self._password = password
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="imap")
         self._client: Imap | None = None
+        self._was_cut = False
 
     async def open(self) -> None:
         """Connect and sign in.
@@ -67,19 +70,19 @@ class Line:
         self.cut()
 
     def cut(self) -> None:
-        """Close the socket: whoever waits on it in the thread comes back with an error."""
-        client, self._client = self._client, None
+        """Cut the line: whoever waits on it in the thread comes back, and closes it there."""
+        client, self._client, self._was_cut = self._client, None, True
         if client is not None:
             with suppress(OSError):
                 client.socket().shutdown(socket.SHUT_RDWR)
-            with suppress(OSError, IMAPClientError):
-                client.shutdown()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+            with suppress(RuntimeError):  # the thread was told to end before
+                self._thread.submit(_closed, client)
+        self._thread.shutdown(wait=False)
 
     async def _run(self, work: Callable[[], T], *, within_s: float) -> T:
         host = self._settings.imap.host
         try:
-            async with asyncio.timeout(within_s + GRACE_S):
+            async with asyncio.timeout(within_s * GRACE):
                 return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         except TimeoutError as error:  # the watchdog's, or the socket's
             self.cut()
@@ -91,6 +94,10 @@ class Line:
         except (IMAPClientError, OSError, EOFError) as error:
             self.cut()
             reason = f"{host}: {str(error)[:300] or type(error).__name__}"
+            raise ConnectorNotReadyError(reason) from error
+        except _UNREADABLE as error:
+            self.cut()
+            reason = f"{host} answered what can't be read: {type(error).__name__}"
             raise ConnectorNotReadyError(reason) from error
         except RuntimeError as error:  # the thread was told to end
             raise ConnectorNotReadyError("The line is closed") from error
@@ -109,10 +116,18 @@ class Line:
             timeout=SocketTimeout(connect=timeout_s, read=timeout_s),
         )
         client.normalise_times = False  # aware times, as the server gives them
+        if self._was_cut:  # while it was dialled
+            _closed(client)
+            raise OSError("the line was cut")
         self._client = client
         if server.tls is Tls.STARTTLS:
             client.starttls(safe)
         client.login(self._settings.user, self._password.reveal())
+
+
+def _closed(client: Imap) -> None:
+    with suppress(OSError, IMAPClientError):
+        client.shutdown()
 
 
 def _refused(host: str, error: Exception) -> ConnectorAuthFailedError | ConnectorNotReadyError:

@@ -9,9 +9,9 @@ from typing import Final
 
 from upright.api import (
     ConnectorContext,
+    ConnectorError,
     ConnectorNotReadyError,
     Effect,
-    PermanentSendError,
     Receipt,
     RetryableSendError,
     UnknownSendError,
@@ -59,7 +59,7 @@ class MailSender:
             await self.post.deliver(letter)
         except UnknownSendError:
             raise
-        except (RetryableSendError, PermanentSendError, ConnectorNotReadyError):
+        except ConnectorError:  # every other one says that it was not accepted
             await self._undo(letter)
             raise
         self.budget.sent(letter.thread, letter.message_id, now)
