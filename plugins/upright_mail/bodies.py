@@ -18,7 +18,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"  # private use: where a quotation begins and 
 _QUOTE_OPEN: Final = re.compile(r"<blockquote\b[^>]{0,2000}>", re.IGNORECASE)
 _QUOTE_CLOSE: Final = re.compile(r"</blockquote\s*>", re.IGNORECASE)
 _HIDDEN: Final = re.compile(
-    r"<!--.*?-->|<(style|script|head|title)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL
+    r"<!--.*?(?:-->|\Z)|<(style|script|head|title)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL
 )
 _TAG: Final = re.compile(r"<[^>]{0,10000}>")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

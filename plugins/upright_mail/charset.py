@@ -59,7 +59,7 @@ SAMPLE_BYTES: Final = 16_384
 SPARSE: Final = 0.3  # Latin text has few bytes above 127; Cyrillic and East Asian text has many
 SHORT_BYTES: Final = 400  # too little for statistics
 
-_WORD: Final = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?(.*?)\?=", re.DOTALL)
+_WORD: Final = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?(.{0,1000}?)\?=", re.DOTALL)
 
 
 def decode(raw: bytes, declared: str = "") -> str:

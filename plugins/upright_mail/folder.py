@@ -6,6 +6,7 @@ came while nobody listened: it is marked late.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -121,7 +122,7 @@ class Folder:
             fetched = await line.call(partial(mailbox.fetch, listed=batch, cap_bytes=cap))
             triggers = list[Trigger]()
             for one in fetched:
-                mail = read(one.raw)
+                mail = await asyncio.to_thread(read, one.raw)  # a large one takes its time
                 made = await self._trigger(line, one, mail)
                 mark = mark.beyond(one.uid, one.at, mail.message_id)
                 if made is not None:

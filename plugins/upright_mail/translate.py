@@ -135,7 +135,8 @@ class Translator:
         headers = read.mail.headers
         if any(self._settings.is_own(one.address) for one in headers.mailboxes("to")):
             return Address.DIRECT
-        said, mine = text.lower(), self._settings.addresses
+        own = (line for line in text.lower().split("\n") if not line.startswith(">"))
+        said, mine = "\n".join(own), self._settings.addresses
         called = (f"@{one.partition('@')[0]}" for one in mine)
         named = any(one.lower() in said.replace(",", " ").split() for one in (*mine, *called))
         return Address.MENTION if named else Address.NONE

@@ -13,9 +13,10 @@ from typing import Final
 
 from upright_mail.headers import Headers, Mailbox
 
-_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.){0,300})"')
 _RESULT: Final = re.compile(r"\s*(?P<method>[a-z0-9-]+)(?:\s*/\s*\d+)?\s*=\s*(?P<result>[a-z]+)")
 _PROPERTY: Final = re.compile(r"(?P<name>[a-z]+\.[a-z0-9-]+)\s*=\s*(?P<value>[^\s;]+)")
+MAX_LINE_CHARS: Final = 4096
 Result = tuple[str, str, dict[str, str]]
 
 
@@ -48,7 +49,7 @@ def verdict(headers: Headers, sender: Mailbox, authserv_id: str) -> Verdict:
 
 def _ours(headers: Headers, authserv_id: str) -> str | None:
     for value in headers.all("authentication-results"):
-        plain = _without_comments(value).lower()
+        plain = _without_comments(value[:MAX_LINE_CHARS]).lower()
         name, _, rest = plain.partition(";")
         if name.split()[:1] == [authserv_id.lower()]:
             return rest
