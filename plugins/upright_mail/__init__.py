@@ -1,21 +1,21 @@
 """Mail: IMAP in, SMTP replies out, in the thread that they answer.
 
 This module is what the entry point names. It is light: whatever weighs is imported by the
-functions below when the hub asks for it.
+functions below when the hub asks for it, by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pkgutil import resolve_name
 
 from upright.api import Connector, ConnectorType, hookimpl
 from upright_mail.settings import MailSettings
 
 
 def _make(source: str, settings: MailSettings) -> Connector:
-    from upright_mail.connector import MailConnector  # noqa: PLC0415  # imapclient, lxml: only for a named source
-
-    return MailConnector(source, settings)
+    made: Connector = resolve_name("upright_mail.connector:MailConnector")(source, settings)
+    return made
 
 
 @hookimpl

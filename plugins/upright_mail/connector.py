@@ -25,6 +25,7 @@ from upright.api import (
     Trigger,
     TriggerRejectedError,
 )
+from upright.kit.calendar.itip import Memory
 from upright_mail import cursor
 from upright_mail.budget import Budget
 from upright_mail.compose import MAX_TEXT_CHARS, Writer
@@ -32,6 +33,7 @@ from upright_mail.cursor import Mark
 from upright_mail.folder import Folder, FolderParts
 from upright_mail.line import Line
 from upright_mail.mailbox import examine
+from upright_mail.meetings import Meetings
 from upright_mail.mime import Mail
 from upright_mail.sender import MailSender
 from upright_mail.sent import Sent
@@ -51,6 +53,7 @@ class MailConnector(Connector):
         self._sender: MailSender | None = None
         self._budget = Budget(per_hour=settings.answers_per_hour, prompt_s=settings.prompt_s)
         self._marks: dict[str, Mark] = {}
+        self._meetings = Meetings(settings.zone, Memory())
         self._storing = asyncio.Lock()
         self._heard_at: datetime | None = None
         self._gap = ""
@@ -104,11 +107,13 @@ class MailConnector(Connector):
     async def listen(self) -> None:
         """Listen to every folder, each on a line of its own, from the cursor on."""
         context = self._started()
-        self._marks = await self._stored(context)
+        self._marks, memory = await self._stored(context)
+        self._meetings = Meetings(self._settings.zone, memory)
         parts = FolderParts(
             settings=self._settings,
             context=context,
             translator=Translator(self._source, self._settings),
+            meetings=self._meetings,
             commit=self._commit,
             heard=self._hear,
             missed=self._miss,
@@ -132,23 +137,23 @@ class MailConnector(Connector):
         finally:
             line.cut()
 
-    async def _stored(self, context: ConnectorContext) -> dict[str, Mark]:
+    async def _stored(self, context: ConnectorContext) -> tuple[dict[str, Mark], Memory]:
         """Read the cursor; one that says nothing is as good as none, but for a warning."""
         text = await context.cursor()
         if text is None:
-            return {}
+            return {}, Memory()
         try:
             return cursor.load(text)
         except ValueError as error:
             context.log.warning("mail.cursor_lost", extra={"why": str(error)})
             self._miss("The cursor was lost: what came before this start was not read")
-            return {}
+            return {}, Memory()
 
     async def _commit(self, folder: str, mark: Mark, triggers: Sequence[Trigger]) -> None:
         """Store triggers with the mark; it holds only once they are stored (B1.6)."""
         async with self._storing:
             marks = {**self._marks, folder: mark}
-            await self._started().emit(triggers, cursor=cursor.dump(marks))
+            await self._started().emit(triggers, cursor=cursor.dump(marks, self._meetings.memory))
             self._marks = marks
 
     def _hear(self) -> None:

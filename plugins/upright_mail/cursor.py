@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
+from upright.kit.calendar.itip import Memory
 from upright_mail.keys import digest
 
 VERSION: Final = 1
@@ -42,13 +43,14 @@ class Mark:
         return replace(self, uid=max(uid, self.uid), at=max(self.at, when), ids=ids[-KEPT_IDS:])
 
 
-def dump(marks: Mapping[str, Mark]) -> str:
-    """Write the marks of all folders."""
+def dump(marks: Mapping[str, Mark], meetings: Memory) -> str:
+    """Write the marks of all folders, and what is known of meetings."""
     folders = {name: asdict(mark) for name, mark in sorted(marks.items())}
-    return json.dumps({"v": VERSION, "folders": folders}, separators=(",", ":"))
+    told = {"v": VERSION, "folders": folders, "meetings": meetings.plain()}
+    return json.dumps(told, separators=(",", ":"))
 
 
-def load(text: str) -> dict[str, Mark]:
+def load(text: str) -> tuple[dict[str, Mark], Memory]:
     """Read what :func:`dump` wrote.
 
     Raises:
@@ -58,7 +60,8 @@ def load(text: str) -> dict[str, Mark]:
         told = json.loads(text)
         if told["v"] != VERSION:
             raise ValueError("another version's cursor")
-        return {str(name): _mark(one) for name, one in told["folders"].items()}
+        marks = {str(name): _mark(one) for name, one in told["folders"].items()}
+        return marks, Memory.read(told["meetings"])
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("no cursor of this connector") from error
 

@@ -20,6 +20,7 @@ from upright_mail.cursor import KEPT_IDS, Mark, id_digest
 from upright_mail.keys import bare_subject, is_answer
 from upright_mail.line import Line
 from upright_mail.mailbox import Fetched, Listed, State
+from upright_mail.meetings import Meetings
 from upright_mail.mime import Mail, read
 from upright_mail.settings import MailSettings
 from upright_mail.translate import Arrived, Translator
@@ -38,6 +39,7 @@ class FolderParts:
     settings: MailSettings
     context: ConnectorContext
     translator: Translator
+    meetings: Meetings
     commit: Callable[[str, Mark, Sequence[Trigger]], Awaitable[None]]
     heard: Callable[[], None]
     missed: Callable[[str], None]
@@ -123,15 +125,14 @@ class Folder:
             triggers = list[Trigger]()
             for one in fetched:
                 mail = await asyncio.to_thread(read, one.raw)  # a large one takes its time
-                made = await self._trigger(line, one, mail)
+                made = await self._told(line, one, mail)
                 mark = mark.beyond(one.uid, one.at, mail.message_id)
-                if made is not None:
-                    triggers.append(late(made) if is_late else made)
+                triggers += map(late, made) if is_late else made
             mark = mark.beyond(batch[-1].uid, None, "")
             await self._parts.commit(self._name, mark, triggers)
         return mark
 
-    async def _trigger(self, line: Line, one: Fetched, mail: Mail) -> Trigger | None:
+    async def _told(self, line: Line, one: Fetched, mail: Mail) -> tuple[Trigger, ...]:
         arrived = Arrived(
             folder=self._name,
             at=one.at,
@@ -144,7 +145,8 @@ class Folder:
         if made is None:
             extra = {"folder": self._name, "uid": one.uid, "id": mail.message_id}
             self._parts.context.log.info("mail.not_allowed", extra=extra)
-        return made
+            return ()
+        return self._parts.meetings.told(made, mail.calendar)
 
     async def _resembled(self, line: Line, one: Fetched, mail: Mail) -> str:
         """Find what a mail answers by subject and sender alone, where it says nothing better."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from upright.api import SecretRef
 
@@ -63,7 +64,8 @@ class MailSettings:
     ``idle_s`` is how long a silent line is trusted, ``timeout_s`` how long an answer may take;
     together they are how soon a dead line is noticed. ``poll_s`` is for servers without IDLE.
     ``answers_per_hour`` bounds our answers in one thread; to what comes back within
-    ``prompt_s`` of our own mail, as robots answer, there is one an hour.
+    ``prompt_s`` of our own mail, as robots answer, there is one an hour. ``zone`` is where the
+    hours of meetings are shown.
 
     Raises:
         ValueError: a value that can't work, named by its key.
@@ -85,7 +87,8 @@ class MailSettings:
     timeout_s: float = 20.0
     poll_s: float = 60.0
     answers_per_hour: int = 12
-    prompt_s: float = field(default=20.0)
+    prompt_s: float = 20.0
+    zone: str = "UTC"
 
     def __post_init__(self) -> None:
         if not self.addresses or not all("@" in address for address in self.addresses):
@@ -101,6 +104,10 @@ class MailSettings:
             raise ValueError("poll_s must be above 0 and at most 540")
         if self.max_mail_bytes < 1024:
             raise ValueError("max_mail_bytes must be 1024 or more")
+        try:
+            ZoneInfo(self.zone)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            raise ValueError("zone must be a zone such as Europe/Lisbon") from error
         if self.answers_per_hour < 1 or self.prompt_s < 0:
             raise ValueError("answers_per_hour must be 1 or more, prompt_s 0 or more")
 

@@ -12,7 +12,9 @@ import pytest
 from fixtures.mail import settings
 from upright.api import ActorKind, Trigger
 from upright.core.trigger import People, Person, origin
+from upright.kit.calendar.itip import Memory
 from upright_mail.keys import Keys
+from upright_mail.meetings import Meetings
 from upright_mail.mime import read
 from upright_mail.quotes import own_words
 from upright_mail.settings import MailSettings
@@ -186,6 +188,57 @@ def check_texts(trigger: Trigger, wanted: dict[str, Any]) -> None:
     stripped = wanted.get("text_stripped", {"must_contain": (), "must_not_contain": ()})
     assert all(part in content.text for part in stripped["must_contain"])
     assert not any(part in content.text for part in stripped["must_not_contain"])
+
+
+def invitations() -> list[Path]:
+    found = sorted((DATA / "made").glob("itip-*.expected.json"))
+    return found or [DATA]
+
+
+def meetings(case: Path, order: list[int]) -> list[Trigger]:
+    """Hear the mails of a case in some order."""
+    setup, followed = loaded(case)["setup"], Meetings("Europe/Lisbon", Memory())
+    using, found = settings(addresses=tuple(setup["own_addresses"])), list[Trigger]()
+    for number in order:
+        raw = (case.parent / case.name.replace("expected.json", f"{number}.eml")).read_bytes()
+        found += followed.told(translated(raw, using), read(raw).calendar)
+    return found
+
+
+@needs_corpus
+@pytest.mark.feature("calendar.invitations", "mail.guard")
+@pytest.mark.case("TU/5732")
+@pytest.mark.parametrize("path", invitations(), ids=name)
+def test_an_invitation_by_mail_is_news_of_its_meeting(path: Path) -> None:
+    case = loaded(path)
+    known = people(case["setup"])
+    made = meetings(path, [one["n"] for one in case["deliveries"]])
+    for trigger, wanted in zip(made, case["expected"]["triggers"], strict=True):
+        told = dict(trigger.context.facts)
+        actor = origin(trigger, "post", known).actor
+        assert (trigger.channel, trigger.kind) == (wanted["channel"], wanted["kind"])
+        assert (actor.id, actor.kind) == (wanted["actor"]["id"], wanted["actor"]["kind"])
+        assert trigger.context.thread == f"meeting:{wanted['thread_key']['uid']}"
+        assert trigger.dedupe == (f"id:{wanted['dedupe_key']['message_id']}",)
+        assert trigger.context.address == wanted["address"]
+        assert trigger.content.title == wanted["title"]
+        assert told["starts"] == wanted["start"]["utc"]
+        assert trigger.occurred_at == datetime.fromisoformat(wanted["occurred_at"])
+        edited = wanted["edit_of"]
+        before = f"{edited['uid']}::{edited['dtstamp']}" if edited else ""
+        assert trigger.context.edit_of == before
+    natives = [dict(one.context.facts)["native_id"] for one in made]
+    assert [one.context.edit_of for one in made[1:]] == natives[:-1]
+
+
+@needs_corpus
+@pytest.mark.feature("calendar.invitations")
+@pytest.mark.parametrize("path", invitations(), ids=name)
+def test_an_older_word_about_a_meeting_stays_a_mail(path: Path) -> None:
+    late, *_ = loaded(path)["expected"]["other_orders"]
+    *_, last = meetings(path, late["order"])
+    assert (last.channel, last.kind) == ("mail", "mail.received")
+    assert "older" in dict(last.context.facts)["calendar_ignored"]
 
 
 # ------------------------------------------------------------------ bodies of replies

@@ -68,7 +68,7 @@ async def test_every_folder_is_heard(postbox: Postbox) -> None:
         client.create_folder("Lists")
     memory = context()
     async with listening(using(postbox, folders=("INBOX", "Lists")), memory):
-        await eventually(lambda: {"INBOX", "Lists"} == cursor.load(memory.cursors[-1]).keys())
+        await eventually(lambda: {"INBOX", "Lists"} == cursor.load(memory.cursors[-1])[0].keys())
         await put(postbox, letter("in the inbox"))
         await put(postbox, letter("in the lists"), folder="Lists")
         found = await memory.until(2)
@@ -132,7 +132,7 @@ async def test_in_a_renumbered_folder_the_place_is_found_by_message_ids(
     async with listening(using(postbox), memory):
         await put(postbox, letter("heard"))
         await memory.until(1)
-    validity = cursor.load(memory.cursors[-1])["INBOX"].validity
+    validity = cursor.load(memory.cursors[-1])[0]["INBOX"].validity
     await asyncio.to_thread(lone_dovecot.stop)
     postbox.renumber()
     await asyncio.to_thread(lone_dovecot.start)
@@ -144,7 +144,7 @@ async def test_in_a_renumbered_folder_the_place_is_found_by_message_ids(
     assert texts(found) == ["heard", "missed", "afterwards"]
     assert [is_late(one) for one in found] == [False, True, False]
     assert len(memory.emitted) == 3
-    assert cursor.load(memory.cursors[-1])["INBOX"].validity != validity
+    assert cursor.load(memory.cursors[-1])[0]["INBOX"].validity != validity
     assert [one.getMessage() for one in caplog.records].count("mail.renumbered") == 1
 
 
@@ -194,7 +194,7 @@ async def test_a_lost_cursor_is_a_gap_and_no_news(
 
 # ------------------------------------------------------------------ the line
 @pytest.mark.feature("mail.idle")
-@pytest.mark.case("IMAP/110")
+@pytest.mark.case("AIO/110")
 async def test_a_black_hole_is_noticed_and_what_it_hid_is_heard(postbox: Postbox) -> None:
     memory = context()
     async with black_hole(postbox.server.port) as hole:
@@ -220,7 +220,7 @@ def test_with_the_settings_as_they_are_a_dead_line_is_noticed_within_a_minute() 
 
 
 @pytest.mark.feature("mail.idle")
-@pytest.mark.case("IMAP/110")
+@pytest.mark.case("AIO/110")
 async def test_a_server_that_says_goodbye_is_gone(lone_dovecot: Dovecot) -> None:
     postbox, memory = Postbox(lone_dovecot), context()
     async with listening(using(postbox, idle_s=30.0, timeout_s=20.0), memory) as (_, task):

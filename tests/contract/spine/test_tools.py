@@ -211,6 +211,22 @@ async def test_a_long_trigger_is_read_to_its_end_by_its_id(hub: StillHub) -> Non
     assert shown.count("</material>") == 1
 
 
+@pytest.mark.clause("B7.3", "B7.4")
+@pytest.mark.feature("mail.stripping")
+async def test_what_a_text_leaves_out_is_read_by_its_id(hub: StillHub) -> None:
+    given = trigger(text="Yes.")
+    whole = replace(given.content, full="Yes.\n> Shall we?")
+    await hub.device()
+    item = await hub.opened(replace(given, content=whole))
+    agents = Agents(hub, ScriptedChat(worker=(call("read", to_id()), WAIT_CI)))
+    await agents.go()
+    (told, *_) = await agents.told(item.session)
+    assert told["text"] == "Yes.\n> Shall we?"
+    shown = users((await agents.loaded(item.session)).messages)[0]
+    assert "Shall we" not in shown
+    assert "left_out" in shown
+
+
 @pytest.mark.clause("B7.6")
 async def test_a_worker_reads_nothing_of_another_item(hub: StillHub) -> None:
     other = await hub.opened(trigger(thread="pr:8", text="secret"))

@@ -179,7 +179,7 @@ ROBOTS = [
 
 
 @pytest.mark.feature("mail.loops")
-@pytest.mark.case("MAIL/2445")
+@pytest.mark.case("FS/2445")
 @pytest.mark.parametrize(("wanted", "headers"), ROBOTS)
 def test_a_robot_gets_no_answer(wanted: str, headers: dict[str, str]) -> None:
     trigger = told(mail(**headers))
@@ -221,7 +221,7 @@ def test_who_writes_by_a_list_is_a_person_and_gets_no_answer(headers: dict[str, 
 
 
 @pytest.mark.feature("mail.loops")
-@pytest.mark.case("MAIL/2445")
+@pytest.mark.case("FS/2445")
 def test_what_comes_back_at_once_is_answered_once_an_hour() -> None:
     now = told(mail()).occurred_at
     assert now is not None

@@ -34,7 +34,7 @@ def sent(own: str, subject: str = "The harbor clock", **headers: str) -> bytes:
 
 
 @pytest.mark.feature("mail.threading")
-@pytest.mark.case("MAIL/765")
+@pytest.mark.case("SN/765")
 def test_an_answer_is_in_the_thread_whatever_its_subject() -> None:
     threads = Threads()
     first = threads.place(sent("a"))
@@ -42,7 +42,7 @@ def test_an_answer_is_in_the_thread_whatever_its_subject() -> None:
 
 
 @pytest.mark.feature("mail.threading")
-@pytest.mark.case("MAIL/765")
+@pytest.mark.case("SN/765")
 def test_recycled_references_under_a_new_subject_begin_a_thread() -> None:
     threads = Threads()
     first = threads.place(sent("a"))
