@@ -239,13 +239,14 @@ class Capabilities:
     """What a connector can do, and its limits.
 
     ``receives`` webhooks, ``listens`` by itself, ``lists`` what was missed (``backfill``), knows
-    ``neighbours`` by the service's history.
+    ``neighbours`` by the service's history, makes ``remarks`` on what other sources bring.
     """
 
     receives: bool = False
     listens: bool = False
     lists: bool = False
     neighbours: bool = False
+    remarks: bool = False
     destinations: tuple[str, ...] = ()
     max_text_chars: int = 65_536
     max_body_bytes: int = 25 * 1024 * 1024
@@ -341,6 +342,14 @@ class Connector(Protocol):
         Without a history of the service's own, say nothing: the hub knows what it has stored.
         """
         ...
+
+    def remarks(self, trigger: Trigger) -> tuple[tuple[str, str], ...]:
+        """Return facts that this source knows of another one's trigger, before it is stored.
+
+        Quickly and from memory: what is known of the calendar, when a mail invites.
+        """
+        del trigger
+        return ()
 
     def capabilities(self) -> Capabilities:
         """Say what this connector can do."""

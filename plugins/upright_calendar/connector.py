@@ -25,6 +25,8 @@ from upright.api import (
     Trigger,
     TriggerRejectedError,
 )
+from upright.kit.calendar.event import Event
+from upright.kit.calendar.occur import series
 from upright.kit.late import late
 from upright_calendar.caldav import CalDav
 from upright_calendar.client import CalendarClient
@@ -55,6 +57,7 @@ class CalendarConnector(Connector):
         self._shelf: Shelf | None = None
         self._writer: EventWriter | None = None
         self._copies: tuple[Copy, ...] = ()
+        self._calendar: dict[str, list[Event]] = {}
         self._ahead: list[Moment] = []
         self._ahead_until: datetime | None = None
         self._heard_at: datetime | None = None
@@ -144,10 +147,14 @@ class CalendarConnector(Connector):
         del trigger, before, after
         return Neighbours()
 
+    def remarks(self, trigger: Trigger) -> tuple[tuple[str, str], ...]:
+        """Say what stands in the way of a meeting that another source tells of: a mail."""
+        return self._teller().remarks(trigger, self._calendar)
+
     def capabilities(self) -> Capabilities:
         """Say what this connector can do."""
         writes = self._settings.protocol is Protocol.CALDAV
-        return Capabilities(listens=True, destinations=(KIND,) if writes else ())
+        return Capabilities(listens=True, remarks=True, destinations=(KIND,) if writes else ())
 
     def health(self) -> Health:
         """Say when the calendar was last read."""
@@ -187,7 +194,7 @@ class CalendarConnector(Connector):
         now = context.now()
         self._take(look)
         changes, known = await asyncio.to_thread(differences, state.known, look, now, self._zone)
-        told = await asyncio.to_thread(self._teller().changes, changes, now)
+        told = await asyncio.to_thread(self._teller().changes, changes, now, self._calendar)
         if catching_up:
             told = [late(trigger) for trigger in told]
         if known != state.known:
@@ -199,6 +206,7 @@ class CalendarConnector(Connector):
 
     def _take(self, look: Look) -> None:
         self._copies = tuple(look.copies.values())
+        self._calendar = series(event for copy in self._copies for event in copy.events)
         self._ahead_until = None
         for trouble in look.troubles[:20]:
             extra = {"source": self._source, "why": trouble}
@@ -242,9 +250,7 @@ class CalendarConnector(Connector):
         return max(min(until_look_s, due_s, LOOK_AT_CLOCK_S), 0.0)
 
     def _teller(self) -> Teller:
-        return Teller(
-            source=self._source, settings=self._settings, zone=self._zone, copies=self._copies
-        )
+        return Teller(source=self._source, settings=self._settings, zone=self._zone)
 
     def _started(self) -> tuple[ConnectorContext, Shelf]:
         if self._context is None or self._shelf is None:

@@ -10,7 +10,7 @@ from typing import Final
 from upright.api import Actor, ActorKind, Address, Channel, Content, Context, Destination, Trigger
 from upright.kit.calendar.busy import conflicts
 from upright.kit.calendar.event import Event
-from upright.kit.calendar.occur import Occurrence, Window, occurrences, series
+from upright.kit.calendar.occur import Occurrence, Window, occurrences
 from upright.kit.calendar.rules import RuleError
 from upright.kit.calendar.words import conflict_facts, facts, party, text, when
 from upright.kit.late import late
@@ -31,21 +31,25 @@ _TITLES: Final = {
     Tells.STARTS: "Starts",
     Tells.ENDS: "Ends",
 }
+_ASKS: Final = frozenset({"meeting.requested", "meeting.updated", "meeting.proposed"})
 ICS: Final = "text/calendar"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Teller:
-    """Makes the triggers of one source. ``copies`` is the calendar as it is now."""
+    """Makes the triggers of one source; ``calendar`` is what is there now, by UID."""
 
     source: str
     settings: CalendarSettings
     zone: tzinfo
-    copies: tuple[Copy, ...]
 
-    def changes(self, changes: Sequence[Change], now: datetime) -> list[Trigger]:
+    def changes(
+        self,
+        changes: Sequence[Change],
+        now: datetime,
+        calendar: Mapping[str, Sequence[Event]],
+    ) -> list[Trigger]:
         """Make the triggers of all that is worth telling, in order."""
-        calendar = series(event for copy in self.copies for event in copy.events)
         found = (self.change(each, now, calendar) for each in changes)
         return [trigger for trigger in found if trigger is not None]
 
@@ -112,6 +116,27 @@ class Teller:
             raw_type=ICS,
         )
         return late(made) if is_late(moment, now) else made
+
+    def remarks(
+        self, trigger: Trigger, calendar: Mapping[str, Sequence[Event]]
+    ) -> tuple[tuple[str, str], ...]:
+        """Return what stands in the way of a meeting that another source tells of."""
+        told = dict(trigger.context.facts)
+        if trigger.kind not in _ASKS or "conflicts" in told:
+            return ()
+        try:
+            since, until = (datetime.fromisoformat(told[name]) for name in ("starts", "ends"))
+        except (KeyError, ValueError):
+            return ()  # it does not say when it is
+        found = conflicts(
+            calendar,
+            since,
+            until,
+            zone=self.zone,
+            besides=told.get("uid", ""),
+            mine=self.settings.own,
+        )
+        return conflict_facts(found, zone=self.zone)
 
     def _gone(self, change: Change, now: datetime) -> Trigger:
         known = change.known

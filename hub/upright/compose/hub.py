@@ -218,7 +218,9 @@ class _Builder:
             breaker=BreakerLimits(breaks=limits.connector_breaks, rest_s=limits.connector_rest_s),
         )
         file = str(self.settings.file)
-        return open_connectors(self.settings.sources, listed(installed()), parts, file=file)
+        made = open_connectors(self.settings.sources, listed(installed()), parts, file=file)
+        self.intake.completes_by(made.remarked)
+        return made
 
     def sender(self, connectors: Connectors) -> Sender:
         limits = self.settings.limits

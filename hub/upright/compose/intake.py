@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from upright.api import Trigger
@@ -29,6 +29,9 @@ HEARD_MS: Final = 1000
 MOST_TRIGGERS: Final = 256
 """So many go into one transaction: it bounds how long the first of them waits."""
 SWEEP_S: Final = 60.0  # a hint is never lost in here
+
+Remarked = Callable[[str, Sequence[Trigger]], Sequence[Trigger]]
+"""``remarked(source, triggers)``: the triggers, with what other sources know of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +66,11 @@ class Intake:
         self._heard_ms: dict[str, int] = {}
         self._waiting: deque[_Waiting] = deque()
         self._hint = Hint()
+        self._remarked: Remarked = lambda _source, triggers: triggers
+
+    def completes_by(self, remarked: Remarked) -> None:
+        """Have what comes completed by what other sources know of it, from now on."""
+        self._remarked = remarked
 
     def policy(self, c: Connection) -> Policy:
         """Return what the next trigger is judged by."""
@@ -97,6 +105,8 @@ class Intake:
 
     async def _taken(self, arrival: Arrival) -> list[Accepted]:
         self._parts.growth.require_room()
+        told = self._remarked(arrival.source, arrival.triggers)
+        arrival = replace(arrival, triggers=told)
         waiting = _Waiting(arrival, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._hint.give()

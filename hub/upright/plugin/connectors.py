@@ -23,6 +23,7 @@ from upright.plugin.life import DeadLetters, Life, LifeParts, Standing
 from upright.plugin.loading import Door, Loaded
 from upright.plugin.manifest import Listed
 from upright.plugin.reconcile import ReconcileParts, reconcile
+from upright.plugin.remarks import remarked
 from upright.settings.errors import SettingsError
 from upright.settings.parse import Place, parse
 from upright.settings.shape import SourceSection
@@ -76,6 +77,10 @@ class Connectors:
             return Capabilities()
         life = self._lives.get(source)
         return life.capabilities() if life else None
+
+    def remarked(self, source: str, triggers: Sequence[Trigger]) -> Sequence[Trigger]:
+        """Return a source's triggers with what the others know of them."""
+        return remarked(self._lives, source, triggers)
 
     def health(self, source: str) -> Health:
         """Say how a source's ears are; nothing is known of one that has failed."""

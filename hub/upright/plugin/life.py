@@ -270,6 +270,10 @@ class Life:
         """Say what it can do; before the first start, nothing."""
         return self._connector.capabilities() if self._connector else Capabilities()
 
+    def remarks(self, trigger: Trigger) -> tuple[tuple[str, str], ...]:
+        """Return what it knows of another source's trigger; see :mod:`upright.plugin.remarks`."""
+        return self._connector.remarks(trigger) if self._connector else ()
+
     def health(self) -> Health:
         """Say how its ears are; what it can't say itself is no reason to say nothing of others."""
         if self._connector is None:

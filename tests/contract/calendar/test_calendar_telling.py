@@ -6,7 +6,8 @@ import pytest
 
 from fixtures.calendars import at, context, listening, said, settings
 from fixtures.feed import FeedServer
-from upright.api import Address, Channel
+from fixtures.still_hub import trigger
+from upright.api import Address, Channel, Trigger
 from upright_calendar.settings import CalendarSettings, Protocol
 
 ME = "me@example.org"
@@ -111,3 +112,24 @@ async def test_a_rule_that_cannot_be_followed_takes_nothing_down(feed: FeedServe
         feed.put("odd", at("20 1500"), "SUMMARY:odd", "RRULE:FREQ=SOMETIMES")
         feed.put("b", at("20 1500"), "SUMMARY:b")
         assert sorted(said(await watch.look())) == ["created New: b", "created New: odd"]
+
+
+def invited_by_mail(starts: str, **facts: str) -> Trigger:
+    told = {"uid": "review", "starts": starts, "ends": "2026-06-10T16:00:00Z", **facts}
+    return trigger("meeting.requested", facts=tuple(told.items()))
+
+
+async def test_what_stands_in_the_way_of_an_invitation_by_mail_is_known(feed: FeedServer) -> None:
+    feed.put("dentist", at("10 1430"), "DURATION:PT1H", "SUMMARY:Dentist")
+    feed.put("review", at("10 1500"), "DURATION:PT1H", "SUMMARY:Review itself")
+    async with listening(mine(feed), context()) as watch:
+        remarks = watch.connector.remarks
+        assert remarks(invited_by_mail("2026-06-10T15:00:00Z")) == (
+            ("conflicts", "1"),
+            ("conflict", "Dentist, 2026-06-10 15:30-16:30 (Europe/Lisbon)"),
+        )
+        assert remarks(invited_by_mail("2026-06-10T15:30:00Z")) == ()
+        assert remarks(invited_by_mail("soon")) == ()
+        assert remarks(invited_by_mail("2026-06-10T15:00:00Z", conflicts="0")) == ()
+        assert remarks(trigger("ci.failed")) == ()
+        assert watch.connector.capabilities().remarks

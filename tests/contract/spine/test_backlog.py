@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from fixtures.still_hub import SOURCE, StillHub, trigger
+from upright.api import Trigger
 from upright.compose.backlog import EVERY_S, Backlog
 from upright.compose.growth import Growth
 from upright.compose.intake import Intake, IntakeParts
@@ -72,6 +73,24 @@ async def follower(hub: StillHub) -> WorkItem:
 async def read(hub: StillHub, item: WorkItem) -> None:
     """Let a worker read all that waits."""
     await hub.asleep(item)
+
+
+async def test_what_other_sources_know_is_stored_with_what_comes_by_each_way(hub: StillHub) -> None:
+    def remarked(source: str, triggers: Sequence[Trigger]) -> list[Trigger]:
+        facts = (("told_by", source),)
+        return [replace(one, context=replace(one.context, facts=facts)) for one in triggers]
+
+    async with door(hub) as opened:
+        opened.intake.completes_by(remarked)
+        (first,) = await opened.intake.accept("gh", [trigger(native="n1")])
+        await opened.intake.emit("mail", [trigger(native="n2")], "c")
+        await opened.intake.keep("ci", [trigger(native="n3")], "c", whole=True)
+    ids = [str(row["id"]) for row in await hub.rows(TRIGGER)]
+    found = await hub.see(lambda c: [intake.read(c, each) for each in ids])
+    assert [dict(one.trigger.context.facts) for one in found if one] == [
+        {"told_by": name} for name in ("gh", "mail", "ci")
+    ]
+    assert not first.duplicate
 
 
 # ------------------------------------------------------------------ one commit for many
