@@ -167,33 +167,6 @@ def test_an_invitation_says_its_method_and_is_kept_whole() -> None:
     assert calendar.body.startswith(b"BEGIN:VCALENDAR")
 
 
-@pytest.mark.feature("mail.stripping")
-def test_both_texts_are_kept() -> None:
-    said = "Yes.\n\nOn Mon, 1 Jun 2026 at 09:00, Hub wrote:\n> Shall we?"
-    content = told(mail(said)).content
-    assert content.text == "Yes."
-    assert content.full == said
-    assert told(mail("Yes.")).content.full == ""
-
-
-@pytest.mark.feature("mail.stripping")
-@pytest.mark.parametrize(
-    ("said", "own"),
-    [
-        ("On 3 May we wrote:\na list of things", "On 3 May we wrote:\na list of things"),
-        ("> Shall we?\nYes.\n> When?\nAt 5.", "> Shall we?\nYes.\n> When?\nAt 5."),
-        ("Yes.\n\n-- \nAnn\nExample Inc.", "Yes."),
-        ("Yes.\n\nVon meinem iPhone gesendet", "Yes."),
-        ("From: me to you\nHello", "From: me to you\nHello"),
-        ("> only quoted", "> only quoted"),
-        ("Yes.\n\n-----Original Message-----\nFrom: Hub\nShall we?", "Yes."),
-        ("a\n\n\n\n\nb", "a\n\n\n\n\nb"),
-    ],
-)
-def test_own_words(said: str, own: str) -> None:
-    assert own_words(said).replace("\n\n\n", "\n\n") == own.replace("\n\n\n\n\n", "\n\n")
-
-
 HOSTILE = {
     "comments": mail("<!--" * 50_000, Content_Type="text/html"),
     "styles": mail("<style>" * 50_000, Content_Type="text/html"),
