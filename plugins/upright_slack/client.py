@@ -74,6 +74,10 @@ class SlackClient:
         while True:
             more = {"cursor": cursor} if cursor else {}
             answer = await self.read(method, limit=PAGE, **query, **more)
+            if error := error_of(answer):
+                extra = {"source": self._context.source, "method": method, "why": error}
+                self._context.log.warning("slack.page_refused", extra=extra)
+                return
             for shape in answer.objects(key):
                 yield shape
             told = answer.value.get("response_metadata")

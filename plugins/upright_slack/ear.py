@@ -140,7 +140,7 @@ class Ear:
                 tasks.create_task(self._read(socket, backlog), name="slack:read")
                 await self._catch_up()
                 await self._work(socket, backlog)
-        except* (ConnectorNotReadyError, ConnectorAuthFailedError) as errors:
+        except ExceptionGroup as errors:
             raise _first(errors) from errors
 
     async def _open(self) -> str:

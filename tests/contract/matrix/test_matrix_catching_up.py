@@ -11,7 +11,7 @@ from upright_matrix.timeline import TIMELINE
 
 pytestmark = pytest.mark.timeout(300)  # hundreds of messages, and a server that starts again
 
-MESSAGES = 230
+MESSAGES = 205
 
 
 @pytest.fixture(scope="module")

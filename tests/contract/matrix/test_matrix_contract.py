@@ -5,31 +5,34 @@ from __future__ import annotations
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
 
+from fixtures.faulty import LIMIT_MS, Faulty, faulty
 from fixtures.matrix import settings
 from fixtures.synapse import Synapse, User
 from upright.api import Destination
 from upright.testing.context import MemoryContext
 from upright.testing.contract import ConnectorContract
-from upright.testing.outside import CannotError, Outside, Said
+from upright.testing.outside import Outside, Said
 from upright_matrix.connector import MatrixConnector
 
 
 @dataclass
 class MatrixOutside(Outside):
-    """A room of two on a real server."""
+    """A room of two on a real server, and a way to it that can fail."""
 
     server: Synapse
     ann: User
     bot: User
     room: str
+    way: Faulty
 
     def connector(self) -> MatrixConnector:
-        return MatrixConnector("contract", settings(self.server, self.bot.id, poll_s=5))
+        plain = settings(self.server, self.bot.id, poll_s=5)
+        return MatrixConnector("contract", replace(plain, homeserver=self.way.url))
 
     async def say(self, text: str) -> Said:
         return Said(native=await to_thread(self.server.say, self.ann, self.room, text))
@@ -54,7 +57,14 @@ class MatrixOutside(Outside):
         return [str(one["body"]) for one in ours if "body" in one]
 
     async def limit(self) -> float:
-        raise CannotError("the server of the tests limits nobody: see test_matrix_parts.py")
+        self.way.limits = 1
+        return LIMIT_MS / 1000
+
+    async def lose_answer(self) -> None:
+        self.way.losses = 1
+
+    async def hang(self) -> None:
+        self.way.hears.clear()
 
 
 @pytest.fixture(scope="module")
@@ -81,4 +91,5 @@ class TestMatrix(ConnectorContract):
     async def opened(self, context: MemoryContext) -> AsyncIterator[Outside]:
         context.secrets["env:T"] = self.bot.token
         room = await to_thread(self.server.room, self.ann, self.bot)
-        yield MatrixOutside(self.server, self.ann, self.bot, room)
+        async with faulty(self.server.url) as way:
+            yield MatrixOutside(self.server, self.ann, self.bot, room, way)
