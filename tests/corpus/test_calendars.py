@@ -245,6 +245,12 @@ def state(memory: Memory) -> str:
     return f"confirmed {at:%H:%M}"
 
 
+def starts(memory: Memory) -> list[str]:
+    """Return when "the meeting starts" would be fired: never for what is cancelled."""
+    known = [each for each in memory.known.values() if not each.cancelled]
+    return [iso(datetime.fromisoformat(each.start)) for each in known]
+
+
 @needs_corpus
 @pytest.mark.case("TU/5732")
 @pytest.mark.feature("calendar.invitations")
@@ -256,6 +262,7 @@ def test_invitations_with_an_equal_sequence_are_told_apart_by_their_stamps() -> 
     for count in (1, 2, 3):
         memory, _ = heard(list(range(1, count + 1)))
         assert state(memory) == said["state_after"][str(count)]
+        assert starts(memory) == said["timers"][f"after_{count}"]
     for other in said["other_orders"]:
         assert state(heard(other["order"])[0]) == other["state_after_all"]
         if "after_1" in other:

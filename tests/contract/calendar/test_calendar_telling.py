@@ -7,8 +7,12 @@ import pytest
 from fixtures.calendars import at, context, listening, said, settings
 from fixtures.feed import FeedServer
 from fixtures.still_hub import trigger
-from upright.api import Address, Channel, Trigger
+from upright.api import Actor, Address, Channel, Trigger
+from upright.kit.calendar.itip import Memory
+from upright.plugin.remarks import remarked
 from upright_calendar.settings import CalendarSettings, Protocol
+from upright_mail.meetings import Meetings
+from upright_mail.mime import Calendar as MailPart
 
 ME = "me@example.org"
 INVITED = (
@@ -133,3 +137,25 @@ async def test_what_stands_in_the_way_of_an_invitation_by_mail_is_known(feed: Fe
         assert remarks(invited_by_mail("2026-06-10T15:00:00Z", conflicts="0")) == ()
         assert remarks(trigger("ci.failed")) == ()
         assert watch.connector.capabilities().remarks
+
+
+@pytest.mark.feature("calendar.invitations")
+async def test_the_mail_connectors_invitation_finds_what_is_in_the_calendar(
+    feed: FeedServer,
+) -> None:
+    """The two plugins know nothing of each other: they share the kit, and the hub asks."""
+    lines = (
+        *("BEGIN:VCALENDAR", "METHOD:REQUEST", "BEGIN:VEVENT", "UID:review", "SEQUENCE:0"),
+        *("DTSTAMP:20260601T080000Z", "DTSTART:20260610T150000Z", "DTEND:20260610T160000Z"),
+        *("SUMMARY:Review", *INVITED, "END:VEVENT", "END:VCALENDAR"),
+    )
+    mail = trigger("mail.received", by=Actor(id="ann@example.net"))
+    part = MailPart(method="REQUEST", body="\n".join(lines).encode())
+    (invited,) = Meetings("Europe/Lisbon", Memory()).told(mail, part)
+    assert (invited.kind, invited.context.thread) == ("meeting.requested", "meeting:review")
+    feed.put("dentist", at("10 1430"), "DURATION:PT1H", "SUMMARY:Dentist")
+    async with listening(mine(feed), context()) as watch:
+        lives = {"mailbox": watch.connector, "calendar": watch.connector}
+        (stored,) = remarked(lives, "mailbox", (invited,))
+        assert dict(stored.context.facts)["conflicts"] == "1"
+        assert dict(stored.context.facts)["conflict"].startswith("Dentist, 2026-06-10 15:30")
