@@ -21,13 +21,13 @@ _POLICY: Final = SMTP.clone(cte_type="7bit")  # what every server takes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """A mail that is ready to go; ``thread`` and ``prompt`` are what its budget is about."""
+    """A mail that is ready to go; ``answers`` and ``prompt`` are what its budget is about."""
 
     message_id: str
     sender: str
     recipient: str
     raw: bytes
-    thread: str
+    answers: tuple[str, ...]  # ids of the conversation's mails, that which is answered last
     prompt: bool
 
 
@@ -69,7 +69,7 @@ def compose(effect: Effect, writer: Writer, now: datetime) -> Letter:
         sender=writer.address,
         recipient=to,
         raw=raw,
-        thread=parts.get("thread", answers),
+        answers=tuple(parts.get("references", answers).split()) or (to,),
         prompt=parts.get("prompt", "") == "yes",
     )
 

@@ -51,7 +51,7 @@ class MailSender:
         letter = compose(effect, self.writer, now)
         if effect.tries and (receipt := await self._look(letter)):
             return receipt
-        wait_s = self.budget.wait_s(letter.thread, now, prompt=letter.prompt)
+        wait_s = self.budget.wait_s(letter.answers, now, prompt=letter.prompt)
         if wait_s > 0:
             raise RetryableSendError("This thread has had its answers for now", after_s=wait_s)
         await self._begin(letter)
@@ -62,7 +62,7 @@ class MailSender:
         except ConnectorError:  # every other one says that it was not accepted
             await self._undo(letter)
             raise
-        self.budget.sent(letter.thread, letter.message_id, now)
+        self.budget.sent(letter.answers, letter.message_id, now)
         await self._note("mail.sent_unmarked", letter)
         return Receipt(provider_id=letter.message_id)
 

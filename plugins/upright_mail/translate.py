@@ -182,7 +182,8 @@ class Translator:
         to = next(iter(mail.headers.mailboxes("reply-to")), read.sender)
         if self._settings.is_own(to.address):
             to = read.sender
-        references = (*mail.references, *([read.message_id] if read.message_id else []))
+        before = mail.references or mail.in_reply_to
+        references = (*before, *([read.message_id] if read.message_id else []))
         if len(references) > MAX_REFERENCES:
             references = (references[0], *references[1 - MAX_REFERENCES :])
         address = {
@@ -191,7 +192,6 @@ class Translator:
             "subject": mail.subject,
             "message_id": read.message_id,
             "references": " ".join(references),
-            "thread": self._thread(read)[0],
             "prompt": "yes" if read.arrived.prompt else "",
         }
         pairs = tuple((name, value) for name, value in address.items() if value)

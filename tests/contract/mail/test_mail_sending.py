@@ -14,7 +14,7 @@ import pytest
 
 from fixtures.dovecot import Postbox
 from fixtures.mail import ANN, US, context, mail, told
-from fixtures.postbox import using
+from fixtures.postbox import listening, put, using
 from fixtures.smtp import DROP, LOSE, Taker, smtp_serving
 from upright.api import (
     ConnectorAuthFailedError,
@@ -234,6 +234,27 @@ async def test_a_thread_is_answered_so_often_and_no_more_in_an_hour(postbox: Pos
         made.memory.pass_time(3001)
         await made.connector.send(again(answer(key="key-3")))
     assert len(made.taker.taken) == 4
+
+
+@pytest.mark.feature("mail.loops")
+@pytest.mark.case("FS/2445")
+async def test_a_robot_that_hides_what_it_is_is_answered_once_an_hour(postbox: Postbox) -> None:
+    async with bench(postbox) as made, listening(made.keys, made.memory) as (connector, _):
+
+        async def heard(own: str, ours: str) -> Effect:
+            """Have the robot answer ours; return our answer to that."""
+            before = len(made.memory.accepted)
+            await put(postbox, mail("Thank you.", Message_ID=own, In_Reply_To=ours))
+            *_, told = await made.memory.until(before + 1)
+            assert told.context.reply_to is not None
+            return replace(answer(key=own), destination=told.context.reply_to)
+
+        receipt = await connector.send(await heard("<r-1@example.org>", ""))
+        second = await heard("<r-2@example.org>", receipt.provider_id)
+        with pytest.raises(RetryableSendError) as later:
+            await connector.send(second)
+    assert later.value.after_s == 3600
+    assert len(made.taker.taken) == 1
 
 
 @pytest.mark.feature("mail.smtp")

@@ -226,12 +226,14 @@ def test_what_comes_back_at_once_is_answered_once_an_hour() -> None:
     now = told(mail()).occurred_at
     assert now is not None
     budget = Budget(per_hour=12, prompt_s=20.0)
-    budget.sent("thread", OURS, now)
+    budget.sent(("<a@x.org>", "<b@x.org>"), OURS, now)
     assert budget.is_prompt((OURS,), now)
     assert not budget.is_prompt(("<other@x.org>",), now)
-    assert budget.wait_s("thread", now, prompt=True) == 3600
-    assert budget.wait_s("thread", now, prompt=False) == 0
-    assert budget.wait_s("elsewhere", now, prompt=True) == 0
+    for known in ("<a@x.org>", "<b@x.org>", OURS):
+        assert budget.wait_s((known, "<new@x.org>"), now, prompt=True) == 3600
+        assert budget.wait_s((known,), now, prompt=False) == 0
+    assert budget.wait_s(("<elsewhere@x.org>",), now, prompt=True) == 0
+    assert budget.wait_s((), now, prompt=True) == 0
     place = told(mail(), arrived=Arrived(prompt=True)).context.reply_to
     assert place is not None
     assert place.get("prompt") == "yes"
