@@ -86,14 +86,14 @@ class Folder:
 
     async def _caught_up(self, line: Line, mark: Mark, state: State) -> Mark:
         """Take what came while nobody listened."""
-        if mark.validity == state.validity:
+        if mark.validity == state.validity and mark.uid < state.next_uid:
             found = await line.call(partial(mailbox.beyond, uid=mark.uid))
             self._parts.heard()
             return await self._take(line, mark, found, is_late=True)
         return await self._renumbered(line, mark, state)
 
     async def _renumbered(self, line: Line, mark: Mark, state: State) -> Mark:
-        """Find by Message-IDs where we were, in a folder whose numbers are new."""
+        """Find by Message-IDs where we were: the numbers are new, or those of an older backup."""
         listed = await line.call(mailbox.whole)
         known = {one for one in listed if id_digest(one.message_id) in mark.ids}
         log = self._parts.context.log

@@ -148,6 +148,26 @@ async def test_in_a_renumbered_folder_the_place_is_found_by_message_ids(
     assert [one.getMessage() for one in caplog.records].count("mail.renumbered") == 1
 
 
+@pytest.mark.feature("mail.cursor")
+async def test_in_a_folder_from_an_older_backup_the_place_is_found_by_message_ids(
+    postbox: Postbox,
+) -> None:
+    memory = context()
+    async with listening(using(postbox), memory):
+        await put(postbox, letter("heard"))
+        await memory.until(1)
+    marks, known = cursor.load(memory.cursors[-1])
+    ahead = {name: replace(mark, uid=mark.uid + 1000) for name, mark in marks.items()}
+    memory.cursors.append(cursor.dump(ahead, known))
+    await put(postbox, letter("missed"))
+    async with listening(using(postbox), memory):
+        await memory.until(2)
+        await put(postbox, letter("afterwards"))
+        found = await memory.until(3)
+    assert texts(found) == ["heard", "missed", "afterwards"]
+    assert len(memory.emitted) == 3
+
+
 @pytest.mark.feature("mail.cursor", "common.health")
 async def test_another_mailbox_in_its_place_is_a_gap_and_no_news(
     lone_dovecot: Dovecot, caplog: pytest.LogCaptureFixture
