@@ -71,7 +71,10 @@ def differences(
         else:
             gone = replace(before, revision=before.revision + 1)
             changes.append(Change(what=What.DELETED, known=gone, key=key))
-    return sorted(changes, key=_order), _bounded(after)
+    kept = _bounded(after)
+    # What is over the bound is not remembered; told now, it would be told again with each look.
+    told = [each for each in changes if each.key in kept or each.key not in after]
+    return sorted(told, key=_order), kept
 
 
 def snapshot(look: Look, now: datetime, zone: tzinfo) -> dict[str, Known]:
@@ -163,7 +166,7 @@ def _live(known: Known, now: datetime) -> bool:
 
 
 def _bounded(known: dict[str, Known]) -> dict[str, Known]:
-    """Keep what is soonest over last: the far future is told again if it ever comes to that."""
+    """Keep what is soonest: the far future is told when it comes nearer, or others are over."""
     if len(known) <= MAX_KNOWN:
         return known
     newest = sorted(known.items(), key=lambda row: (row[1].starts, row[0]))
