@@ -19,6 +19,7 @@ from upright.trigger import (
     Actor,
     ActorKind,
     Address,
+    Appointment,
     Channel,
     Code,
     Content,
@@ -37,6 +38,7 @@ __all__ = [
     "ActorKind",
     "Address",
     "Answered",
+    "Appointment",
     "Capabilities",
     "Channel",
     "Code",
@@ -239,7 +241,8 @@ class Capabilities:
     """What a connector can do, and its limits.
 
     ``receives`` webhooks, ``listens`` by itself, ``lists`` what was missed (``backfill``), knows
-    ``neighbours`` by the service's history, makes ``remarks`` on what other sources bring.
+    ``neighbours`` by the service's history, makes ``remarks`` on what other sources bring, keeps an
+    ``agenda`` of its user's time.
     """
 
     receives: bool = False
@@ -247,6 +250,7 @@ class Capabilities:
     lists: bool = False
     neighbours: bool = False
     remarks: bool = False
+    agenda: bool = False
     destinations: tuple[str, ...] = ()
     max_text_chars: int = 65_536
     max_body_bytes: int = 25 * 1024 * 1024
@@ -349,6 +353,15 @@ class Connector(Protocol):
         Quickly and from memory: what is known of the calendar, when a mail invites.
         """
         del trigger
+        return ()
+
+    async def agenda(self, since: datetime, until: datetime) -> Sequence[Appointment]:
+        """Return what takes up the user's time between two instants, by its start.
+
+        Only asked where :class:`Capabilities` says that there is an agenda. Raise
+        ConnectorNotReadyError when the calendar is not known: an empty answer means *free*.
+        """
+        del since, until
         return ()
 
     def capabilities(self) -> Capabilities:

@@ -183,3 +183,17 @@ class Receipt:
     provider_id: str
     url: str = ""
     found: bool = False  # it was there already: an earlier try had worked
+
+
+# ------------------------------------------------------------------ calendars
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appointment:
+    """What takes up time in a calendar: from an aware instant until another; ``title`` is private.
+
+    ``thread`` is the key of the meeting, as in the triggers about it.
+    """
+
+    since: datetime
+    until: datetime
+    title: str = ""
+    thread: str = ""

@@ -25,7 +25,8 @@ Your job: decide what each trigger in your inbox needs, and nothing else.
 - It belongs to an item that is open (a line says whose thread it is, or what the same person has
   open; list_work has them all): forward it. What a worker gave back is not for that worker.
 - An item is not wanted any more: cancel it.
-- A short answer is enough: reply. You are not sure: ask a person.
+- A short answer is enough: reply. Asked what came of something, look (list_work with ended, read
+  its id) and give links. You are not sure: ask a person.
 - You run no commands. A worker follows its thread from then on; you won't see those triggers.
 When all triggers are dealt with, say in one sentence what you did.
 """

@@ -11,6 +11,7 @@ from upright.agent.state import Turn
 from upright.agent.tools import files
 from upright.agent.tools.base import After, Done, Here, Started, ToolRefusedError, refusal
 from upright.agent.tools.commands import VOLATILE
+from upright.core.agenda import Agenda
 from upright.core.context import batch
 from upright.core.errors import CoreError
 from upright.core.ids import JobId
@@ -232,7 +233,7 @@ def spent(u: Unit, turn: Turn, reply: ChatReply, *, beside: bool) -> None:
 
 
 # ------------------------------------------------------------------ tools
-def run_call(u: Unit, turn: Turn, call: ToolCall, talk: Around | None = None) -> After:
+def run_call(u: Unit, turn: Turn, call: ToolCall, learned: Around | Agenda | None = None) -> After:
     """Run one call: its effects and its answer are one commit. A job is answered later."""
     after = After()
     here = Here(
@@ -243,7 +244,8 @@ def run_call(u: Unit, turn: Turn, call: ToolCall, talk: Around | None = None) ->
         item=work.read(u.c, turn.work) if turn.work else None,
         taint=turn.taint,
         after=after,
-        talk=talk,
+        talk=learned if isinstance(learned, Around) else None,
+        agenda=learned if isinstance(learned, Agenda) else None,
     )
     sessions.check(u.c, turn.claim)
     outcome = _outcome(turn.kind, here)

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from upright.agent.tools import (
+    agenda,
     children,
     commands,
     files,
@@ -21,7 +22,14 @@ from upright.agent.tools.base import Tool
 from upright.core.transcript import ToolSpec
 
 TOOLS: Final[Mapping[str, tuple[Tool[Any], ...]]] = {
-    "router": (*routing.TOOLS, children.RELATE, replies.ROUTER, recall.READ, neighbours.NEIGHBOURS),
+    "router": (
+        *routing.TOOLS,
+        children.RELATE,
+        replies.ROUTER,
+        recall.READ,
+        neighbours.NEIGHBOURS,
+        agenda.AGENDA,
+    ),
     "worker": (
         *commands.TOOLS,
         *files.TOOLS,
@@ -31,6 +39,7 @@ TOOLS: Final[Mapping[str, tuple[Tool[Any], ...]]] = {
         handing.HAND_BACK,
         recall.READ,
         neighbours.NEIGHBOURS,
+        agenda.AGENDA,
     ),
 }
 

@@ -16,8 +16,9 @@ from typing import TypeVar, assert_never
 from upright.agent import cut, settle, steps
 from upright.agent.side import SideLimits, Sides
 from upright.agent.state import Turn
-from upright.agent.tools import neighbours
+from upright.agent.tools import agenda, neighbours
 from upright.agent.tools.base import After
+from upright.core.agenda import Agenda
 from upright.core.ids import SessionId
 from upright.core.talk import Around
 from upright.core.transcript import ToolCall
@@ -35,6 +36,7 @@ from upright.core.turn import (
     next_action,
 )
 from upright.engine.ports import (
+    AgendaTeller,
     ChatModel,
     ChatReply,
     ChatRequest,
@@ -44,6 +46,7 @@ from upright.engine.ports import (
     ModelUnavailableError,
     Outward,
     Talk,
+    unkept,
     untold,
 )
 from upright.engine.signals import DRAIN, Listening, Signals
@@ -85,6 +88,7 @@ class AgentParts:
     draining: Callable[[], bool]
     limits: AgentLimits
     talk: Talk = untold
+    agenda: AgendaTeller = unkept
 
 
 class TurnRunner:
@@ -164,8 +168,8 @@ class _Run:
             case CallModel():
                 return await self._call_model()
             case RunCall(call):
-                talk = await self._asked(call)
-                self._hint(await self._write(lambda u, t: steps.run_call(u, t, call, talk)))
+                learned = await self._asked(call)
+                self._hint(await self._write(lambda u, t: steps.run_call(u, t, call, learned)))
             case AwaitJobs(calls):
                 await self._await_jobs([call.id for call in calls])
             case CutShort(calls):
@@ -181,8 +185,11 @@ class _Run:
                 assert_never(action)
         return True
 
-    async def _asked(self, call: ToolCall) -> Around | None:
+    async def _asked(self, call: ToolCall) -> Around | Agenda | None:
         """Ask the world what a call needs, before its unit: nothing waits in a transaction."""
+        if call.name == agenda.AGENDA.name:
+            wanted = agenda.question(call)
+            return await self._parts.agenda(wanted) if wanted else None
         if call.name != neighbours.NEIGHBOURS.name:
             return None
         session = self._turn.claim.session

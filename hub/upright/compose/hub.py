@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from upright.agent.turn import AgentLimits, AgentParts, TurnRunner
 from upright.api import Secret
+from upright.compose.agenda import HubAgenda
 from upright.compose.backlog import Backlog
 from upright.compose.commands import CommandParts, HubCommands
 from upright.compose.commands_devices import HubMachines
@@ -251,6 +252,7 @@ class _Builder:
                 roll=roll,
                 draining=lambda: self.engine.draining,
                 talk=talk_of(connectors, self.units, self.intake),
+                agenda=HubAgenda(connectors=connectors),
                 limits=AgentLimits(
                     turn=TurnLimits(max_steps=limits.steps_per_turn),
                     inline_wait_s=limits.inline_wait_s,

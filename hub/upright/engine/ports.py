@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from upright.core.agenda import Agenda
 from upright.core.ids import DeviceId, SessionId
 from upright.core.talk import Around
 from upright.core.transcript import Message, ToolCall, ToolSpec
@@ -177,6 +178,24 @@ Talk = Callable[[TalkQuestion], Awaitable[Around | None]]
 async def untold(_question: TalkQuestion) -> Around | None:
     """Ask nobody."""
     return None
+
+
+# ------------------------------------------------------------------ what takes up time
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgendaQuestion:
+    """What takes up time between two instants?"""
+
+    since: datetime
+    until: datetime
+
+
+AgendaTeller = Callable[[AgendaQuestion], Awaitable[Agenda]]
+"""Asks every calendar, a bounded time; those that can't tell are named. Never raises."""
+
+
+async def unkept(_question: AgendaQuestion) -> Agenda:
+    """Ask nobody: there is no calendar."""
+    return Agenda()
 
 
 # ------------------------------------------------------------------ who runs next

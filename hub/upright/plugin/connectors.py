@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from upright.api import (
+    Appointment,
     Capabilities,
     ConnectorNotReadyError,
     Effect,
@@ -105,6 +107,14 @@ class Connectors:
     ) -> Neighbours:
         """Return the talk around a trigger of a source; see :meth:`Life.neighbours`."""
         return await self._life(source).neighbours(trigger, before, after)
+
+    def with_agenda(self) -> tuple[str, ...]:
+        """Return the sources that keep an agenda, by name."""
+        return tuple(name for name, life in self._lives.items() if life.capabilities().agenda)
+
+    async def agenda(self, source: str, since: datetime, until: datetime) -> Sequence[Appointment]:
+        """Return what takes up time in a source's calendars; see :meth:`Life.agenda`."""
+        return await self._life(source).agenda(since, until)
 
     async def receive(self, source: str, request: InboundRequest) -> Sequence[Trigger]:
         """Verify and parse a webhook for a source; see :meth:`Life.receive`."""

@@ -7,9 +7,10 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from upright.api import (
+    Appointment,
     Capabilities,
     Connector,
     ConnectorAuthFailedError,
@@ -32,6 +33,7 @@ from upright.plugin.breaker import Breaker, BreakerLimits
 from upright.plugin.context import Context, World, references
 from upright.settings.secrets import Secrets
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -285,22 +287,25 @@ class Life:
             return Health()
 
     async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
-        """Return the talk around a trigger, as far as the service tells it now.
+        """Return the talk around a trigger; ConnectorNotReadyError when it can't tell it now."""
+        return await self._asked("neighbours", lambda it: it.neighbours(trigger, before, after))
 
-        Raises:
-            ConnectorNotReadyError: it is not ready, or could not tell.
-        """
+    async def agenda(self, since: datetime, until: datetime) -> Sequence[Appointment]:
+        """Return what takes up time; ConnectorNotReadyError as above."""
+        return await self._asked("agenda", lambda it: it.agenda(since, until))
+
+    async def _asked(self, what: str, ask: Callable[[Connector], Awaitable[T]]) -> T:
         if self._connector is None or self._state is not ConnectorState.READY:
             raise ConnectorNotReadyError(self._not_ready())
         try:
-            return await self._connector.neighbours(trigger, before, after)
+            return await ask(self._connector)
         except ConnectorNotReadyError:
             raise
         except Exception as error:
             if isinstance(error, ConnectorAuthFailedError):
                 self._tell(self._read(error))
             else:
-                log.exception("source.neighbours_broke", extra={"source": self._source})
+                log.exception("source.%s_broke", what, extra={"source": self._source})
             said = f"{type(error).__name__}: {error}"
             raise ConnectorNotReadyError(said) from error
 

@@ -7,8 +7,11 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from upright.api import Code
+from upright.core.mandate import Trust
 from upright.core.trigger import StoredTrigger
-from upright.store import persons, relations, succession, threads
+from upright.core.work import WorkItem
+from upright.store import codec, intake, outbox, persons, relations, succession, threads
 from upright.store.plain import Plain
 from upright.store.tables import SESSION, TRIGGER, WORK
 from upright.store.unit import Connection
@@ -34,6 +37,54 @@ def open_work(c: Connection, limit: int) -> list[Plain]:
         }
         for row in rows
     ]
+
+
+def ended(c: Connection, limit: int) -> list[Plain]:
+    """List items that are over, the last first: id, goal, state, thread, and their code."""
+    rows = c.execute(
+        sa.select(WORK.c.id, WORK.c.goal, WORK.c.state, WORK.c.thread_id, WORK.c.code_json)
+        .where(WORK.c.state.in_(succession.ENDED))
+        .order_by(WORK.c.changed_at_ms.desc(), WORK.c.id.desc())
+        .limit(limit)
+    )
+    return [
+        {
+            "id": row.id,
+            "goal": row.goal[:GOAL_CHARS],
+            "state": row.state,
+            "thread": row.thread_id,
+            **_code(codec.CODE.load(row.code_json)),
+        }
+        for row in rows
+    ]
+
+
+def outcome(c: Connection, item: WorkItem) -> Plain:
+    """Return what came of an item: its evidence, and the links of what it is about and made."""
+    opening = intake.read(c, item.trigger)
+    sent = [one for one in outbox.of_work(c, item.id) if one.receipt_id]
+    return {
+        "work": item.id,
+        "goal": item.goal,
+        "state": item.state.value,
+        "reason": item.reason,
+        **_code(item.code),
+        "evidence": [f"{one.criterion}: {one.proof}" for one in item.evidence],
+        "visible": [{"effect": one.id, "url": one.receipt_url} for one in sent],
+        "links": list(opening.trigger.context.links) if opening else [],
+    }
+
+
+def taint_of(c: Connection, session: str) -> Trust:
+    """Return how far a session is trusted by what it has read."""
+    return Trust(c.scalar(sa.select(SESSION.c.taint).where(SESSION.c.id == session)) or 0)
+
+
+def _code(code: Code | None) -> Plain:
+    if code is None:
+        return {}
+    known = {"repository": code.repository, "branch": code.branch, "number": code.number}
+    return {"code": {key: value for key, value in known.items() if value}}
 
 
 def _relations(c: Connection, item: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from upright.api import EffectClass
+from upright.core.agenda import Agenda
 from upright.core.ids import DeviceId, JobId, SessionId
 from upright.core.mandate import Decision, Trust, decide
 from upright.core.talk import Around
@@ -49,7 +50,7 @@ class After:
 class Here:
     """Where a tool runs: in which unit, session, turn and call, for which work item.
 
-    ``talk`` is what a service was asked before the unit, for the one tool that needs it.
+    ``talk`` and ``agenda``: what the world was asked before the unit, for the tools that need it.
     """
 
     u: Unit
@@ -60,6 +61,7 @@ class Here:
     taint: Trust
     after: After
     talk: Around | None = None
+    agenda: Agenda | None = None
 
     @property
     def about(self) -> About:

@@ -20,8 +20,10 @@ from upright.store import (
     retention,
     sessions,
     succession,
+    views_routing,
     work,
 )
+from upright.store.errors import UnknownIdError
 
 READ_CHARS: Final = 16_000
 MAX_BEFORE: Final = 20
@@ -42,6 +44,8 @@ def _read(here: Here, asked: ReadArguments) -> Outcome:
     if kind == "session":
         return _session(here, asked)
     reader = readers.get(kind)
+    if kind == "work":
+        return _work(here, asked)
     if reader is None:
         raise refused("{!r} is not the id of a trigger, a job, an effect or a session", asked.id)
     if not proofs.belongs(here.u.c, here.lease.session, asked.id):
@@ -82,6 +86,21 @@ def _effect(here: Here, asked: ReadArguments) -> Done:
     return Done(body=body)
 
 
+def _work(here: Here, asked: ReadArguments) -> Done:
+    """Read what came of an item and where it can be seen: the router alone sees across items.
+
+    What a worker wrote is as far trusted as what it had read (B14.2).
+    """
+    if here.item is not None:
+        raise refused("there is no {} that you may read", asked.id)
+    try:
+        item = work.read(here.u.c, asked.id)
+    except UnknownIdError as error:
+        raise refused("there is no {}", asked.id) from error
+    read = views_routing.taint_of(here.u.c, item.session)
+    return Done(body=views_routing.outcome(here.u.c, item), taints=read)
+
+
 def _session(here: Here, asked: ReadArguments) -> Done:
     """Read the session of the item that this one follows, or of one before that (B6.6).
 
@@ -120,7 +139,7 @@ def _said(message: Message) -> str:
 READ: Final = Tool(
     name="read",
     description="Read a trigger, a job or an effect by its id; or the session that an item before "
-    "yours had, by the id on your card.",
+    "yours had, by the id on your card. The router reads items: what came of them, with links.",
     arguments=ReadArguments,
     run=_read,
 )

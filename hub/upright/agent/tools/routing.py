@@ -117,12 +117,14 @@ def _item(here: Here, work_id: str) -> WorkItem:
 
 @arguments(config=STRICT)
 class ListWorkArguments:
-    """Nothing: all open items are listed."""
+    """Which items: those that are open, or ``ended`` ones."""
+
+    ended: bool = False
 
 
 def _list_work(here: Here, asked: ListWorkArguments) -> Outcome:
-    del asked
-    found = views_routing.open_work(here.u.c, MOST_LISTED)
+    listing = views_routing.ended if asked.ended else views_routing.open_work
+    found = listing(here.u.c, MOST_LISTED)
     return Done(body={"work": found, "more": len(found) == MOST_LISTED})
 
 
@@ -174,7 +176,8 @@ TOOLS: Final = (
     ),
     Tool(
         name="list_work",
-        description="List the open items: id, goal, state, thread, relations.",
+        description="List the open items: id, goal, state, thread, relations; or those that ended, "
+        "the last first. Read an item's id for what came of it.",
         arguments=ListWorkArguments,
         run=_list_work,
     ),
