@@ -9,6 +9,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,9 @@ from upright.cli.demo import project as repository
 from upright.cli.demo.checks import Verdict, judge
 from upright.cli.demo.children import Children, DemoError
 from upright.cli.demo.figures import measure
+from upright.cli.demo.people.act import People, prepare
+from upright.cli.demo.people.drawn import cast
+from upright.cli.demo.people.servers import Ground, start
 from upright.cli.demo.project import draw, new_seed
 from upright.cli.demo.speaker import Speaker
 from upright.cli.demo.stage import PYTHON, Plan, Sabotage, Stage, dismiss, listed, set_up
@@ -39,6 +43,15 @@ class Wish:
     keep: bool
     as_json: bool
     sabotage: Sabotage | None
+    scene: SceneName
+    servers: str
+
+
+class SceneName(StrEnum):
+    """How far the demo goes: a red CI run turned green, and then mail, calendar and chat."""
+
+    CI = "ci"
+    PEOPLE = "people"
 
 
 @click.command()
@@ -50,19 +63,36 @@ class Wish:
     type=click.Choice([one.value for one in Sabotage]),
     help="Break it on purpose: the demo must notice.",
 )
-def demo(seed: int | None, keep: bool, as_json: bool, sabotage: str | None) -> None:
+@click.option(
+    "--scene",
+    type=click.Choice([one.value for one in SceneName]),
+    default=SceneName.CI.value,
+    show_default=True,
+    help="`people` goes on after the red run: a question in chat, an invitation by mail.",
+)
+@click.option(
+    "--servers",
+    default="",
+    metavar="FOLDER",
+    help="An environment with the mail and calendar servers of the scene `people`.",
+)
+def demo(
+    seed: int | None, keep: bool, as_json: bool, sabotage: str | None, scene: str, servers: str
+) -> None:
     """Watch a red CI run turn green, all on this machine."""
     wish = Wish(
         seed=new_seed() if seed is None else seed,
         keep=keep,
         as_json=as_json,
         sabotage=Sabotage(sabotage) if sabotage else None,
+        scene=SceneName(scene),
+        servers=servers,
     )
     folder = Path(tempfile.mkdtemp(prefix="upright-demo-")).resolve()
     (folder / "logs").mkdir()
     run = asyncio.run(_run(wish, environment(), folder))
     _clean_up(run)  # not before the threads are done, which may still write there
-    if as_json:
+    if wish.as_json:
         click.echo(json.dumps(run.result(), ensure_ascii=False))
     if run.failures:
         raise click.exceptions.Exit(1)
@@ -153,6 +183,8 @@ class _Run:
             environment=self.env,
             sabotage=self.wish.sabotage,
         )
+        people = await self._people(session)
+        plan = people.planned(plan) if people else plan
         stage = self.stage = await set_up(plan, self.children, session, self.speaker)
         self.speaker.note("set_up")
         scene = Scene(
@@ -164,15 +196,35 @@ class _Run:
             sabotage=self.wish.sabotage,
             patience=REAL if plan.has_real_model else SCRIPTED,
         )
-        await self._tell(scene)
+        await self._tell(scene, people)
 
-    async def _tell(self, scene: Scene) -> None:
+    async def _people(self, session: aiohttp.ClientSession) -> People | None:
+        if self.wish.scene is SceneName.CI:
+            return None
+        free = self.wish.sabotage is Sabotage.NO_CONFLICT
+        who = cast(self.wish.seed, self.speaker.clock.now(), free=free)
+        self.speaker.step("mail, calendar and chat servers start")
+        ground = Ground(
+            folder=self.folder,
+            children=self.children,
+            session=session,
+            environment=self.wish.servers,
+        )
+        servers = await start(ground, who)
+        await prepare(servers, who, self.speaker.clock.now())
+        return People(servers=servers, cast=who)
+
+    async def _tell(self, scene: Scene, people: People | None) -> None:
         outcome = await play(scene)
         self.speaker.say("Checked from outside:")
         self.verdicts = await judge(scene, outcome)
+        gave_up = outcome.gave_up
+        if people and not gave_up:
+            verdicts, gave_up = await people.play(scene, outcome)
+            self.verdicts += verdicts
         self.failures = [one.name for one in self.verdicts if not one.ok]
-        if outcome.gave_up:
-            self.failures.append(outcome.gave_up)
+        if gave_up:
+            self.failures.append(gave_up)
         await self._explain(scene.stage)
         if self.wish.keep:
             await self._keep(scene.stage)

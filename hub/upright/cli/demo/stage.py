@@ -9,7 +9,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -38,6 +38,8 @@ class Sabotage(StrEnum):
     RUN_DOES_NOTHING = "run-does-nothing"
     STAYS_RED = "stays-red"
     SUCCESS_DROPPED = "success-dropped"
+    NO_CONFLICT = "no-conflict"
+    DENIED = "denied"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +55,18 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to be set up, and where; ``config`` is more of upright.toml, ``rules`` execd.toml."""
+    """What is to be set up, and where; ``config`` is more of upright.toml, ``rules`` execd.toml.
+
+    ``secrets`` are more variables for the hub, ``script`` is what the model goes by.
+    """
 
     folder: Path
     project: Project
     environment: Mapping[str, str]
     sabotage: Sabotage | None = None
     config: str = ""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    script: Path | None = None
     rules: str = 'mode = "allow"\nenvironment_base = "own"\nas_root = true\n'
 
     @property
@@ -112,6 +119,7 @@ async def set_up(
         "UPRIGHT_EXECD_HOME": str(plan.folder / "execd"),
         "DEMO_WEBHOOK_SECRET": secret,
         "DEMO_GITHUB_TOKEN": token,
+        **plan.secrets,
     }
     async with asyncio.TaskGroup() as group:
         group.create_task(_home(plan, children, env), name="init")
@@ -144,6 +152,7 @@ async def _model(plan: Plan, children: Children, session: aiohttp.ClientSession)
         return None
     ready = plan.folder / "model.ready"
     argv = [*PYTHON, "upright", "model", "serve", "--ready-file", str(ready)]
+    argv += ["--script", str(plan.script)] if plan.script else []
     child = await children.start("model", argv, env={})
     base = (await children.ready(child, ready)).strip()
     return Web(session=session, base=base.removesuffix("/v1"))

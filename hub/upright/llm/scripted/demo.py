@@ -26,6 +26,6 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def demo_script() -> Path:
-    """Return the path of the demo's script."""
-    return Path(__file__).with_name("demo.toml")
+def demo_script(scene: str = "demo") -> Path:
+    """Return the path of the demo's script; *scene* ``people`` is for its second scene, too."""
+    return Path(__file__).with_name(f"{scene}.toml")

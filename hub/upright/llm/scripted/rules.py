@@ -80,8 +80,10 @@ def _parts(rule: Rule, scene: Scene) -> list[Heard | None]:
 
 
 def _bound(rule: Rule, scene: Scene) -> Scene | None:
-    """Check ``where`` and bind the groups that its patterns name; None when one doesn't hold."""
-    extra = dict(scene.extra)
+    """Check ``where`` and bind the groups that its patterns name; None when one doesn't hold.
+
+    A condition knows what those before it bound.
+    """
     for where in rule.where:
         try:
             value = render(where.value, scene.name)
@@ -91,5 +93,6 @@ def _bound(rule: Rule, scene: Scene) -> Scene | None:
         hit = re.search(match, value) if match is not None else None
         if hit is None or (unlike and re.search(unlike, value)):
             return None
-        extra |= {name: text for name, text in hit.groupdict().items() if text is not None}
-    return replace(scene, extra=extra)
+        found = {name: text for name, text in hit.groupdict().items() if text is not None}
+        scene = replace(scene, extra={**scene.extra, **found})
+    return scene

@@ -1,5 +1,7 @@
 """Script: what a TOML file says of a model's behaviour, checked when it is read.
 
+``include``         names of files beside this one: what they say holds where this one says nothing,
+                    and their lists come after this one's
 ``[agents.NAME]``   ``offers``: tools that are all offered, or ``system``: a pattern
 ``[heard]``         ``split``: where a part of a user message begins; ``headers``: patterns
 ``[facts]``         NAME = { kind, at, default? }: the first part heard of a kind, a dotted path
@@ -27,6 +29,7 @@ from upright.llm.scripted.view import Headers
 
 T = TypeVar("T")
 
+MAX_INCLUDED: Final = 4
 SECTIONS: Final = ("agents", "heard", "facts", "names", "calls", "rounds", "repairs", "rules")
 
 
@@ -132,18 +135,44 @@ class Script:
 
 def load(path: Path) -> Script:
     """Read a script's file; ScriptError says what is wrong and where."""
-    try:
-        return parse(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ScriptError(path.name, error.strerror or "can't be read") from error
+    return _script(_with_included(path, MAX_INCLUDED))
 
 
 def parse(text: str) -> Script:
     """Read a script; ScriptError says what is wrong and where."""
+    return _script(_read("the file", text))
+
+
+def _with_included(path: Path, depth: int) -> Mapping[str, Any]:
     try:
-        data = tomllib.loads(text)
+        data = _read(path.name, path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ScriptError(path.name, error.strerror or "can't be read") from error
+    names = data.pop("include", [])
+    if names and not depth:
+        raise ScriptError(path.name, "files include each other too deeply")
+    for name in names:
+        data = _joined(data, _with_included(path.with_name(name), depth - 1))
+    return data
+
+
+def _joined(data: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the sections of another script below those of this one."""
+    joined = {**other, **data}
+    for key in data.keys() & other.keys():
+        mine, theirs = data[key], other[key]
+        joined[key] = {**theirs, **mine} if isinstance(mine, dict) else [*mine, *theirs]
+    return joined
+
+
+def _read(name: str, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ScriptError("the file", str(error)) from error
+        raise ScriptError(name, str(error)) from error
+
+
+def _script(data: Mapping[str, Any]) -> Script:
     if unknown := set(data) - set(SECTIONS):
         raise ScriptError(", ".join(sorted(unknown)), f"no such section; there are {SECTIONS}")
     script = Script(
