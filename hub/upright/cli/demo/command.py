@@ -77,7 +77,7 @@ class SceneName(StrEnum):
     help="An environment with the mail and calendar servers of the scene `people`.",
 )
 def demo(
-    seed: int | None, keep: bool, as_json: bool, sabotage: str | None, scene: str, servers: str
+    *, seed: int | None, keep: bool, as_json: bool, sabotage: str | None, scene: str, servers: str
 ) -> None:
     """Watch a red CI run turn green, all on this machine."""
     wish = Wish(

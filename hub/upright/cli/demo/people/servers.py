@@ -177,8 +177,7 @@ async def start(ground: Ground, who: Cast) -> Servers:
         DemoError: one is missing, or does not come up.
     """
     folder, environment = ground.folder, ground.environment
-    python = str(Path(environment).absolute() / "bin" / "python") if environment else sys.executable
-    await asyncio.to_thread(_check, python)
+    python = await asyncio.to_thread(_python, environment)
     await _look_for_servers(ground.children, python)
     words = ("DEMO_PASSWORD", "DEMO_SLACK_BOT", "DEMO_SLACK_APP")
     parts = _Parts(
@@ -207,9 +206,13 @@ async def start(ground: Ground, who: Cast) -> Servers:
     return servers
 
 
-def _check(python: str) -> None:
-    if not Path(python).exists():
-        raise DemoError(MISSING.format(python=python, what="Python"))
+def _python(environment: str) -> str:
+    if not environment:
+        return sys.executable
+    python = Path(environment).absolute() / "bin" / "python"
+    if not python.exists():
+        raise DemoError(MISSING.format(python=environment, what="Python"))
+    return str(python)
 
 
 async def _look_for_servers(children: Children, python: str) -> None:
