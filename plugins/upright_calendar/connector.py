@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from upright.api import (
+    Appointment,
     Capabilities,
     Connector,
     ConnectorAuthFailedError,
@@ -25,6 +27,7 @@ from upright.api import (
     Trigger,
     TriggerRejectedError,
 )
+from upright.kit.calendar.busy import conflicts
 from upright.kit.calendar.event import Event
 from upright.kit.calendar.occur import series
 from upright.kit.late import late
@@ -36,7 +39,7 @@ from upright_calendar.feed import Feed
 from upright_calendar.moments import Moment, Span, is_over, upcoming
 from upright_calendar.settings import CalendarSettings, Protocol
 from upright_calendar.state import CursorLostError, State, decode
-from upright_calendar.translate import Teller
+from upright_calendar.translate import Teller, thread
 from upright_calendar.writer import KIND, EventWriter
 
 LOOK_AT_CLOCK_S: Final = 30.0  # so that a clock that jumped is noticed soon
@@ -151,10 +154,32 @@ class CalendarConnector(Connector):
         """Say what stands in the way of a meeting that another source tells of: a mail."""
         return self._teller().remarks(trigger, self._calendar)
 
+    async def agenda(self, since: datetime, until: datetime) -> Sequence[Appointment]:
+        """Return what takes up the user's time, as of the last look.
+
+        Raises:
+            ConnectorNotReadyError: the calendar was not read yet.
+        """
+        if self._heard_at is None:
+            raise ConnectorNotReadyError("The calendar was not read yet")
+        events = [event for copy in self._copies for event in copy.events]
+        find = partial(conflicts, zone=self._zone, mine=self._settings.own)
+        found = await asyncio.to_thread(find, events, since, until)
+        return tuple(
+            Appointment(
+                since=one.start,
+                until=one.end,
+                title=one.event.summary,
+                thread=thread(one.event.uid),
+            )
+            for one in found
+        )
+
     def capabilities(self) -> Capabilities:
         """Say what this connector can do."""
         writes = self._settings.protocol is Protocol.CALDAV
-        return Capabilities(listens=True, remarks=True, destinations=(KIND,) if writes else ())
+        places = (KIND,) if writes else ()
+        return Capabilities(listens=True, remarks=True, agenda=True, destinations=places)
 
     def health(self) -> Health:
         """Say when the calendar was last read."""
