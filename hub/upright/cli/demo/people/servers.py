@@ -68,7 +68,7 @@ verdict = "explicit"
 sources = ["post"]
 kinds = ["mail.received"]
 addresses = ["direct"]
-facts = [["calendar", "REQUEST"]]
+facts = {{ calendar = "REQUEST" }}
 
 [sources.post]
 connector = "mail"
