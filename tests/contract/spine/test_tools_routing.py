@@ -91,6 +91,58 @@ async def test_the_router_sees_open_items_with_their_relations_and_no_details(
     assert row["relations"] == [f"follows {over.id}"]
 
 
+@pytest.mark.clause("B5.1", "B7.5")
+async def test_the_router_finds_what_ended_and_reads_what_came_of_it(hub: StillHub) -> None:
+    item = await resting(hub)
+    say = call("reply", {"text": "It was the range."})
+    agents = Agents(hub, ScriptedChat(worker=(say, complete(tests_pass=named("ob")))))
+    await hub.one(trigger("comment.created", by=ANN))
+    await agents.go()
+    done, named_by = await hub.row(OUTBOX), {"receipt_id": "77", "receipt_url": "https://x.test/1"}
+    await hub.do(lambda u: u.c.execute(OUTBOX.update().values(**named_by)))
+    agents = await routed(hub, call("list_work", {"ended": True}), call("read", {"id": item.id}))
+    listing, read = await told(hub, agents)
+    assert listing["work"] == [
+        {
+            "id": item.id,
+            "goal": "make it green",
+            "state": "completed",
+            "thread": item.thread,
+            "code": {"repository": "acme/app", "branch": "fix", "number": 7},
+        }
+    ]
+    assert (read["work"], read["state"]) == (item.id, "completed")
+    assert read["visible"] == [{"effect": done["id"], "url": "https://x.test/1"}]
+    assert len(read["evidence"]) == 1
+
+
+@pytest.mark.clause("B14.2")
+async def test_what_an_item_wrote_after_reading_a_stranger_taints_who_reads_it(
+    hub: StillHub,
+) -> None:
+    item = await resting(hub)
+    await hub.do(
+        lambda u: u.c.execute(SESSION.update().where(SESSION.c.id == item.session).values(taint=0))
+    )
+    agents = await routed(hub, call("read", {"id": item.id}))
+    assert (await agents.loaded(await hub.router())).taint is Trust.STRANGER
+
+
+@pytest.mark.clause("B7.6")
+@pytest.mark.parametrize("by", ["router", "worker"])
+async def test_an_item_is_read_by_the_router_alone_and_where_there_is_one(
+    hub: StillHub, by: str
+) -> None:
+    read = call("read", {"id": "wk_" + "0" * 26})
+    item = await resting(hub)
+    agents = Agents(hub, ScriptedChat(router=(read,), worker=(read,)))
+    at = "pr:7" if by == "worker" else "chat:1"
+    await hub.one(trigger("comment.created", by=ANN, thread=at, address=Address.MENTION))
+    await agents.go()
+    session = item.session if by == "worker" else await hub.router()
+    assert "there is no wk_" in json.dumps((await agents.told(session))[-1])
+
+
 @pytest.mark.clause("B5.1", "B11.6")
 async def test_the_router_cancels_an_item_and_its_worker_ends(hub: StillHub) -> None:
     item = await resting(hub)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.eventually import eventually
-from fixtures.plugins import Fake, FakeSettings, Recorded
+from fixtures.plugins import Fake, FakeSettings, FixedClock, Recorded
 from upright.api import (
     Actor,
     Channel,
@@ -347,3 +347,15 @@ async def test_neighbours_that_break_are_not_told_and_harm_nobody(
         with pytest.raises(ConnectorNotReadyError):
             await life.neighbours(HEARD, 1, 1)
         await recorded.until(ConnectorState.NEEDS_AUTH)
+
+
+async def test_an_agenda_that_breaks_is_not_told_and_harms_nobody(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    at, fake = FixedClock().now(), Fake(talks=[KeyError("x")])
+    async with living(fake, parts) as life:
+        await recorded.until(ConnectorState.READY)
+        with pytest.raises(ConnectorNotReadyError, match="KeyError"):
+            await life.agenda(at, at)
+        assert [one.since for one in await life.agenda(at, at)] == [at]
+        assert life.standing.state is ConnectorState.READY
