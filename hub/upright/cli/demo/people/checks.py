@@ -90,7 +90,7 @@ def _body(mail: EmailMessage) -> str:
 
 async def _unread(scene: Scene, _: Seen) -> tuple[bool, str]:
     unseen = await scene.servers.unseen()
-    return unseen >= 1, f"{unseen} unread"
+    return unseen == 1, f"{unseen} unread"
 
 
 async def _nothing_doubled(scene: Scene, seen: Seen) -> tuple[bool, str]:
@@ -114,7 +114,7 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("one reply arrived by SMTP", _one_reply),
     ("it is in the thread, and says that a program wrote it", _in_the_thread),
     ("it declines for the conflict, and does not tell what it is", _it_declines),
-    ("the mailbox is as unread as before", _unread),
+    ("the invitation is unread in the mailbox, as before", _unread),
     ("nothing was said twice", _nothing_doubled),
     ("the item of the invitation is completed", _completed),
 )

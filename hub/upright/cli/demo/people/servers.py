@@ -30,10 +30,10 @@ DIRECT: Final = "D0TEAM0001"
 CALENDAR: Final = "desk"
 STARTS_S: Final = 30.0
 IMAP_S: Final = 10.0
-NEEDED: Final = ("aiosmtpd", "pymap", "radicale")
+NEEDED: Final = ("pymap", "aiosmtpd", "radicale")  # IMAP, SMTP, CalDAV
 MISSING: Final = (
-    "{python} has no {what}: `make .venv-servers/.installed` installs the mail and calendar"
-    " servers of this scene; `--servers` names another folder that has them"
+    "this scene needs real mail and calendar servers, and {what} is not in {folder}:"
+    " `make .venv-servers/.installed` installs them, `--servers FOLDER` names another place"
 )
 RADICALE: Final = """\
 [server]
@@ -166,7 +166,7 @@ class Ground:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Parts:
     ground: Ground
-    python: str
+    programs: Mapping[str, str]
     secrets: Mapping[str, str]
 
 
@@ -177,12 +177,11 @@ async def start(ground: Ground, who: Cast) -> Servers:
         DemoError: one is missing, or does not come up.
     """
     folder, environment = ground.folder, ground.environment
-    python = await asyncio.to_thread(_python, environment)
-    await _look_for_servers(ground.children, python)
+    programs = await asyncio.to_thread(_programs, environment)
     words = ("DEMO_PASSWORD", "DEMO_SLACK_BOT", "DEMO_SLACK_APP")
     parts = _Parts(
         ground=ground,
-        python=python,
+        programs=programs,
         secrets={name: secrets.token_hex(16) for name in words},
     )
     async with asyncio.TaskGroup() as group:
@@ -206,31 +205,21 @@ async def start(ground: Ground, who: Cast) -> Servers:
     return servers
 
 
-def _python(environment: str) -> str:
-    if not environment:
-        return sys.executable
-    python = Path(environment).absolute() / "bin" / "python"
-    if not python.exists():
-        raise DemoError(MISSING.format(python=environment, what="Python"))
-    return str(python)
-
-
-async def _look_for_servers(children: Children, python: str) -> None:
-    look = (
-        "import importlib.util as u, sys;"
-        "print(','.join(n for n in sys.argv[1:] if u.find_spec(n) is None))"
-    )
-    missing = (await children.run([python, "-c", look, *NEEDED], env={}, within_s=30.0)).strip()
+def _programs(environment: str) -> dict[str, str]:
+    """Find the servers' programs, by name."""
+    folder = Path(environment).absolute() / "bin" if environment else Path(sys.executable).parent
+    missing = [name for name in NEEDED if not (folder / name).exists()]
     if missing:
-        raise DemoError(MISSING.format(python=python, what=missing.replace(",", ", ")))
+        raise DemoError(MISSING.format(what=" and ".join(missing), folder=environment or folder))
+    return {name: str(folder / name) for name in NEEDED}
 
 
 # ------------------------------------------------------------------ one by one
 async def _imap(parts: _Parts) -> int:
     port = _free_port()
-    argv = [str(Path(parts.python).with_name("pymap")), "--host", HERE, "--port", str(port)]
+    argv = [parts.programs["pymap"], "--host", HERE, "--port", str(port)]
     argv += ["--no-tls", "--no-service", "managesieve", "--no-service", "admin", "dict"]
-    argv += ["--demo-data", "--demo-user", USER, "--demo-password", parts.secrets["DEMO_PASSWORD"]]
+    argv += ["--demo-user", USER, "--demo-password", parts.secrets["DEMO_PASSWORD"]]
     child = await parts.ground.children.start("imap", argv, env={})
     await _up(parts, child, lambda: _greets(port))
     return port
@@ -238,7 +227,7 @@ async def _imap(parts: _Parts) -> int:
 
 async def _smtp(parts: _Parts) -> int:
     port = _free_port()
-    argv = [parts.python, "-m", "aiosmtpd", "-n", "-l", f"{HERE}:{port}"]
+    argv = [parts.programs["aiosmtpd"], "-n", "-l", f"{HERE}:{port}"]
     argv += ["-c", "aiosmtpd.handlers.Mailbox", str(parts.ground.folder / "posted")]
     child = await parts.ground.children.start("smtp", argv, env={})
     await _up(parts, child, lambda: _greets(port))
@@ -248,7 +237,7 @@ async def _smtp(parts: _Parts) -> int:
 async def _dav(parts: _Parts) -> str:
     port, folder = _free_port(), parts.ground.folder / "radicale"
     await asyncio.to_thread(_write_dav, folder, port, parts.secrets["DEMO_PASSWORD"])
-    argv = [parts.python, "-m", "radicale", "--config", str(folder / "config")]
+    argv = [parts.programs["radicale"], "--config", str(folder / "config")]
     child = await parts.ground.children.start("caldav", argv, env={})
     await _up(parts, child, lambda: _connects(port))
     return f"http://{HERE}:{port}/"

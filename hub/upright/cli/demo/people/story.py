@@ -141,7 +141,8 @@ async def _invite(scene: Scene, seen: Seen) -> None:
     scene.speaker.note("drafted")
     scene.speaker.step("a reply is drafted, and waits for you:")
     scene.speaker.say(await _cli(scene, "requests", "ls"))
-    scene.speaker.say(await _cli(scene, "outbox", "show", _outbox(seen)))
+    for line in str(seen.draft["prompt"] if seen.draft else "").splitlines():
+        scene.speaker.step(f"  {line}")
 
 
 async def _decide(scene: Scene, seen: Seen) -> None:
@@ -174,10 +175,6 @@ async def _arrived(scene: Scene) -> bool:
 
 def _draft_id(seen: Seen) -> str:
     return str(seen.draft["id"]) if seen.draft else ""
-
-
-def _outbox(seen: Seen) -> str:
-    return str(seen.draft["outbox_id"]) if seen.draft else ""
 
 
 def _work(seen: Seen) -> str:
