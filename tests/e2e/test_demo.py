@@ -3,83 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-import json
 import signal
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from asyncio.subprocess import Process
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from fixtures.spine import clean_environment
+from fixtures.demo_process import ENDS_S, demo, ended, files, left
 
 pytestmark = pytest.mark.timeout(80)  # it may take 60 s by its own word, on a busy machine
-ENDS_S: Final = 75.0
-psutil: Final[Any] = importlib.import_module("psutil")  # it comes without types
 STEPS: Final = ("set_up", "webhook", "opened", "first_command", "pushed", "success", "completed")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ran:
-    """How a run ended: its code, its one JSON object, what it said meanwhile."""
-
-    code: int
-    result: dict[str, Any]
-    said: str
-
-    @property
-    def failed(self) -> set[str]:
-        """The checks that failed."""
-        return {check["name"] for check in self.result["checks"] if not check["ok"]}
-
-
-@asynccontextmanager
-async def demo(folder: Path, *words: str) -> AsyncIterator[Process]:
-    """Start the demo with *folder* for its temporary files."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "upright", "demo", "--json", *words),
-        stdin=DEVNULL,
-        stdout=PIPE,
-        stderr=PIPE,
-        env={**clean_environment(), "TMPDIR": str(folder)},
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            await process.communicate()
-
-
-async def ended(process: Process, said: str = "") -> Ran:
-    async with asyncio.timeout(ENDS_S):
-        out, err = await process.communicate()
-    return Ran(code=process.returncode or 0, result=json.loads(out), said=said + err.decode())
-
-
-def files(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir()]
-
-
-def left(folder: Path) -> list[str]:
-    """Name the processes that have to do with *folder*: by their words, variables or place."""
-    return [shown for pid in psutil.pids() if (shown := _shown(pid, str(folder)))]
-
-
-def _shown(pid: int, folder: str) -> str:
-    try:
-        process = psutil.Process(pid)
-        words = process.cmdline()
-        known = [*words, *process.environ().values(), process.cwd()]
-    except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
-        return ""
-    is_ours = any(folder in text for text in known)
-    return f"{pid}: {' '.join(words)}" if is_ours else ""
 
 
 @pytest.mark.parametrize("seed", [7, 21])

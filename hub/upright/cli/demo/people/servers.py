@@ -32,7 +32,7 @@ STARTS_S: Final = 30.0
 IMAP_S: Final = 10.0
 NEEDED: Final = ("pymap", "aiosmtpd", "radicale")  # IMAP, SMTP, CalDAV
 MISSING: Final = (
-    "this scene needs real mail and calendar servers, and {what} is not in {folder}:"
+    "this scene needs real mail and calendar servers, and {folder} lacks {what}:"
     " `make .venv-servers/.installed` installs them, `--servers FOLDER` names another place"
 )
 RADICALE: Final = """\
@@ -210,7 +210,7 @@ def _programs(environment: str) -> dict[str, str]:
     folder = Path(environment).absolute() / "bin" if environment else Path(sys.executable).parent
     missing = [name for name in NEEDED if not (folder / name).exists()]
     if missing:
-        raise DemoError(MISSING.format(what=" and ".join(missing), folder=environment or folder))
+        raise DemoError(MISSING.format(what=", ".join(missing), folder=environment or folder))
     return {name: str(folder / name) for name in NEEDED}
 
 
