@@ -66,9 +66,8 @@ ids = ["slack:{user}"]
 name = "an invitation to us is work"
 verdict = "explicit"
 sources = ["post"]
-kinds = ["mail.received"]
+kinds = ["meeting.requested"]
 addresses = ["direct"]
-facts = {{ calendar = "REQUEST" }}
 
 [sources.post]
 connector = "mail"
