@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from upright.llm.scripted.decide import Answer, decide
 from upright.llm.scripted.errors import ScriptError, TemplateError
-from upright.llm.scripted.script import parse
+from upright.llm.scripted.script import load, parse
 
 BASE = r"""
 [agents.worker]
@@ -36,6 +37,11 @@ note = { tool = "note", aside = true }
 [[rounds]]
 after = "make"
 heard = { kind = "again", what = "${make.target}" }
+"""
+SAID = """
+[[rules]]
+name = "{name}"
+say = "x"
 """
 Call = tuple[str, dict[str, Any], dict[str, Any]]  # tool, arguments, result
 
@@ -171,6 +177,40 @@ where = [{{ value = "${{place}}", match = '(?P<word>her)' }}]
 say = "{said}"
 """)
     assert decide(script, body).text == text
+
+
+@pytest.mark.parametrize(("listed", "text"), [("a=1 b=2", "2"), ("a=1 bb=2", "")])
+def test_a_condition_knows_what_those_before_it_bound(listed: str, text: str) -> None:
+    script = parse(f"""{BASE}
+[[rules]]
+name = "r"
+where = [
+    {{ value = "${{make.stdout}}", match = 'of (?P<name>[a-z])' }},
+    {{ value = "${{look.stdout}}", match = '\\b${{name}}=(?P<found>[0-9])' }},
+]
+say = "${{found}}"
+""")
+    body = asked(ran("ls a", stdout=listed), ran("make a", stdout="of b"))
+    assert decide(script, body).text == text
+
+
+def test_what_a_script_includes_comes_after_its_own(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(BASE + SAID.format(name="base"), encoding="utf-8")
+    more = 'include = ["base.toml"]\n[facts]\nplace = { kind = "note", at = "at" }\n'
+    (tmp_path / "more.toml").write_text(more + SAID.format(name="own"), encoding="utf-8")
+    script = load(tmp_path / "more.toml")
+    assert [rule.name for rule in script.rules] == ["own", "base"]
+    assert (script.facts["place"].kind, set(script.shapes)) == ("note", {"look", "make", "note"})
+    assert len(script.rounds) == 1
+
+
+@pytest.mark.parametrize(
+    ("include", "why"), [("self.toml", "too deeply"), ("none.toml", "No such file")]
+)
+def test_what_can_not_be_included_is_refused(tmp_path: Path, include: str, why: str) -> None:
+    (tmp_path / "self.toml").write_text(f'include = ["{include}"]', encoding="utf-8")
+    with pytest.raises(ScriptError, match=why):
+        load(tmp_path / "self.toml")
 
 
 def test_without_a_rule_the_model_is_silent() -> None:
