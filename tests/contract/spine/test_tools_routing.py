@@ -129,18 +129,19 @@ async def test_what_an_item_wrote_after_reading_a_stranger_taints_who_reads_it(
 
 
 @pytest.mark.clause("B7.6")
-@pytest.mark.parametrize("by", ["router", "worker"])
-async def test_an_item_is_read_by_the_router_alone_and_where_there_is_one(
-    hub: StillHub, by: str
-) -> None:
-    read = call("read", {"id": "wk_" + "0" * 26})
+async def test_a_worker_reads_no_item(hub: StillHub) -> None:
     item = await resting(hub)
-    agents = Agents(hub, ScriptedChat(router=(read,), worker=(read,)))
-    at = "pr:7" if by == "worker" else "chat:1"
-    await hub.one(trigger("comment.created", by=ANN, thread=at, address=Address.MENTION))
+    agents = Agents(hub, ScriptedChat(worker=(call("read", {"id": item.id}),)))
+    await hub.one(trigger("comment.created", by=ANN))
     await agents.go()
-    session = item.session if by == "worker" else await hub.router()
-    assert "there is no wk_" in json.dumps((await agents.told(session))[-1])
+    assert await agents.told(item.session) == [
+        {"error": f"there is no {item.id} that you may read"}
+    ]
+
+
+async def test_an_item_that_is_not_there_is_not_read(hub: StillHub) -> None:
+    agents = await routed(hub, call("read", {"id": "wk_" + "0" * 26}))
+    assert await told(hub, agents) == [{"error": f"there is no wk_{'0' * 26}"}]
 
 
 @pytest.mark.clause("B5.1", "B11.6")
