@@ -5,14 +5,16 @@ from __future__ import annotations
 import secrets
 from typing import Final
 
+from upright.agent.turn import AgentLimits
 from upright.api import Secret
 from upright.core.backoff import Backoff
+from upright.core.turn import Limits as TurnLimits
 from upright.devices.identity import new_private_key
 from upright.engine.clock import SystemClock
 from upright.llm.chat import OpenAIChat
 from upright.llm.endpoint import Bounds, ModelSettings
 from upright.settings.home import Home, write_private
-from upright.settings.shape import ModelSection
+from upright.settings.shape import Limits, ModelSection
 
 
 def private_key(home: Home) -> bytes:
@@ -41,6 +43,12 @@ def model_of(section: ModelSection, key: Secret | None, clock: SystemClock) -> O
         bounds=bounds,
     )
     return OpenAIChat(settings, clock, roll)
+
+
+def agent_limits(section: Limits) -> AgentLimits:
+    """Return the agents' bounds as the settings have them."""
+    turn = TurnLimits(max_steps=section.steps_per_turn)
+    return AgentLimits(turn=turn, inline_wait_s=section.inline_wait_s)
 
 
 _RANDOM: Final = secrets.SystemRandom()

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from upright.agent.turn import AgentLimits, AgentParts, TurnRunner
+from upright.agent.turn import AgentParts, TurnRunner
 from upright.api import Secret
 from upright.compose.agenda import HubAgenda
 from upright.compose.backlog import Backlog
@@ -17,7 +17,7 @@ from upright.compose.commands import CommandParts, HubCommands
 from upright.compose.commands_devices import HubMachines
 from upright.compose.commands_oversight import HubOversight
 from upright.compose.desk import Desk
-from upright.compose.given import model_of, private_key, roll
+from upright.compose.given import agent_limits, model_of, private_key, roll
 from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake, IntakeParts
 from upright.compose.keeper import Keeper
@@ -26,7 +26,6 @@ from upright.compose.talk import talk_of
 from upright.core.backoff import Backoff
 from upright.core.fold import Quiet
 from upright.core.ids import SessionId
-from upright.core.turn import Limits as TurnLimits
 from upright.devices.dispatch import Dispatcher, Wiring
 from upright.devices.door import Door, DoorParts
 from upright.devices.identity import HubIdentity
@@ -239,7 +238,6 @@ class _Builder:
         )
 
     def runner(self, model: ChatModel, sender: Sender, connectors: Connectors) -> TurnRunner:
-        limits = self.settings.limits
         return TurnRunner(
             AgentParts(
                 units=self.units,
@@ -253,10 +251,7 @@ class _Builder:
                 draining=lambda: self.engine.draining,
                 talk=talk_of(connectors, self.units, self.intake),
                 agenda=HubAgenda(connectors=connectors),
-                limits=AgentLimits(
-                    turn=TurnLimits(max_steps=limits.steps_per_turn),
-                    inline_wait_s=limits.inline_wait_s,
-                ),
+                limits=agent_limits(self.settings.limits),
             )
         )
 

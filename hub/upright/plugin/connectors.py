@@ -113,8 +113,8 @@ class Connectors:
         return tuple(name for name, life in self._lives.items() if life.capabilities().agenda)
 
     async def agenda(self, source: str, since: datetime, until: datetime) -> Sequence[Appointment]:
-        """Return what takes up time in a source's calendars; see :meth:`Life.agenda`."""
-        return await self._life(source).agenda(since, until)
+        """Return what takes up time in a source's calendars; see :meth:`Life.asked`."""
+        return await self._life(source).asked("agenda", lambda it: it.agenda(since, until))
 
     async def receive(self, source: str, request: InboundRequest) -> Sequence[Trigger]:
         """Verify and parse a webhook for a source; see :meth:`Life.receive`."""

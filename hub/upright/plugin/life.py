@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from upright.api import (
-    Appointment,
     Capabilities,
     Connector,
     ConnectorAuthFailedError,
@@ -288,13 +287,10 @@ class Life:
 
     async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
         """Return the talk around a trigger; ConnectorNotReadyError when it can't tell it now."""
-        return await self._asked("neighbours", lambda it: it.neighbours(trigger, before, after))
+        return await self.asked("neighbours", lambda it: it.neighbours(trigger, before, after))
 
-    async def agenda(self, since: datetime, until: datetime) -> Sequence[Appointment]:
-        """Return what takes up time; ConnectorNotReadyError as above."""
-        return await self._asked("agenda", lambda it: it.agenda(since, until))
-
-    async def _asked(self, what: str, ask: Callable[[Connector], Awaitable[T]]) -> T:
+    async def asked(self, what: str, ask: Callable[[Connector], Awaitable[T]]) -> T:
+        """Ask it something; ConnectorNotReadyError when it is not ready, or could not tell."""
         if self._connector is None or self._state is not ConnectorState.READY:
             raise ConnectorNotReadyError(self._not_ready())
         try:
