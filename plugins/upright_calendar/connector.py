@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -162,9 +161,10 @@ class CalendarConnector(Connector):
         """
         if self._heard_at is None:
             raise ConnectorNotReadyError("The calendar was not read yet")
-        events = [event for copy in self._copies for event in copy.events]
-        find = partial(conflicts, zone=self._zone, mine=self._settings.own)
-        found = await asyncio.to_thread(find, events, since, until)
+        zone, own = self._zone, self._settings.own
+        found = await asyncio.to_thread(
+            lambda: conflicts(self._calendar, since, until, zone=zone, mine=own)
+        )
         return tuple(
             Appointment(
                 since=one.start,

@@ -105,8 +105,9 @@ class Connectors:
     async def neighbours(
         self, source: str, trigger: Trigger, before: int, after: int
     ) -> Neighbours:
-        """Return the talk around a trigger of a source; see :meth:`Life.neighbours`."""
-        return await self._life(source).neighbours(trigger, before, after)
+        """Return the talk around a trigger of a source; see :meth:`Life.asked`."""
+        life = self._life(source)
+        return await life.asked("neighbours", lambda it: it.neighbours(trigger, before, after))
 
     def with_agenda(self) -> tuple[str, ...]:
         """Return the sources that keep an agenda, by name."""

@@ -19,7 +19,6 @@ from upright.api import (
     Effect,
     Health,
     InboundRequest,
-    Neighbours,
     Probe,
     Receipt,
     Trigger,
@@ -284,10 +283,6 @@ class Life:
         except Exception:
             log.exception("source.health_broke", extra={"source": self._source})
             return Health()
-
-    async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
-        """Return the talk around a trigger; ConnectorNotReadyError when it can't tell it now."""
-        return await self.asked("neighbours", lambda it: it.neighbours(trigger, before, after))
 
     async def asked(self, what: str, ask: Callable[[Connector], Awaitable[T]]) -> T:
         """Ask it something; ConnectorNotReadyError when it is not ready, or could not tell."""

@@ -24,6 +24,7 @@ from upright.api import (
     Destination,
     Effect,
     InboundRequest,
+    Neighbours,
     PermanentSendError,
     Probe,
     Trigger,
@@ -341,13 +342,17 @@ async def test_neighbours_that_break_are_not_told_and_harm_nobody(
     parts: LifeParts, recorded: Recorded
 ) -> None:
     fake = Fake(talks=[KeyError("x"), ConnectorAuthFailedError("bad token")])
+
+    async def ask(connector: Connector) -> Neighbours:
+        return await connector.neighbours(HEARD, 1, 1)
+
     async with living(fake, parts) as life:
         await recorded.until(ConnectorState.READY)
         with pytest.raises(ConnectorNotReadyError, match="KeyError"):
-            await life.neighbours(HEARD, 1, 1)
+            await life.asked("neighbours", ask)
         assert life.standing.state is ConnectorState.READY
         with pytest.raises(ConnectorNotReadyError):
-            await life.neighbours(HEARD, 1, 1)
+            await life.asked("neighbours", ask)
         await recorded.until(ConnectorState.NEEDS_AUTH)
 
 
