@@ -62,6 +62,7 @@ class CalendarConnector(Connector):
         self._calendar: dict[str, list[Event]] = {}
         self._ahead: list[Moment] = []
         self._ahead_until: datetime | None = None
+        self._is_read = False
         self._heard_at: datetime | None = None
         self._gap = ""
 
@@ -159,7 +160,7 @@ class CalendarConnector(Connector):
         Raises:
             ConnectorNotReadyError: the calendar was not read yet.
         """
-        if self._heard_at is None:
+        if not self._is_read:
             raise ConnectorNotReadyError("The calendar was not read yet")
         zone, own = self._zone, self._settings.own
         found = await asyncio.to_thread(
@@ -232,6 +233,7 @@ class CalendarConnector(Connector):
     def _take(self, look: Look) -> None:
         self._copies = tuple(look.copies.values())
         self._calendar = series(event for copy in self._copies for event in copy.events)
+        self._is_read = True
         self._ahead_until = None
         for trouble in look.troubles[:20]:
             extra = {"source": self._source, "why": trouble}
