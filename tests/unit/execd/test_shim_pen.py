@@ -25,9 +25,7 @@ def test_who_is_forked_meanwhile_dies_with_the_rest_and_no_group_is_left() -> No
         if groups() == before:
             found.kill()
             os.killpg(child.pid, 9)
-            pytest.skip(
-                "cgroup: a kernel of 5.14 and a group that may be divided; no package brings it"
-            )
+            pytest.skip("cgroup: Linux 5.14 and a group that may be divided")
         found.take(child.pid)
         found.kill()
         assert child.wait(timeout=5) == -9
