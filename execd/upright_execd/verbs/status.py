@@ -30,7 +30,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
     if found["problem"]:
         lines.append(f"problem     {found['problem']}")
     lines += [f"workspace   {row['label']}  {row['path']}" for row in found["workspaces"]]
-    if not found["workspaces"]:
+    if not found["workspaces"] and not found["problem"]:  # a problem leaves the list unread
         lines.append("workspace   none; add one: execd workspace add PATH")
     lines += [f"command     {row['command_id']}  {row['state']}" for row in found["commands"]]
     if found["questions"]:

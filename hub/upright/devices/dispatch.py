@@ -29,9 +29,10 @@ from upright.store.placing import Root
 from upright.store.unit import Unit
 from upright_wire.command import Ending, Outcome, Refusal, Started, Stream
 from upright_wire.errors import IllegalMoveError
-from upright_wire.frames import Held, Refused, StateReport, Workspaces
+from upright_wire.frames import Held, Refused, StateReport, Workspace, Workspaces
 from upright_wire.plain import from_plain
 from upright_wire.spec import Spec
+from upright_wire.tools import heard
 
 log = logging.getLogger(__name__)
 
@@ -275,10 +276,7 @@ class LinkEnd:
 
     async def on_workspaces(self, said: Workspaces) -> None:
         """Replace the device's announced workspaces; what waited for one goes on."""
-        roots = [
-            Root(path=one.path, remotes=one.remotes, label=", ".join(one.labels))
-            for one in said.workspaces
-        ]
+        roots = [_root(one) for one in said.workspaces]
         self._woken(
             await self._units.write(lambda u: placing.announce(u, self._device, roots, said.files))
         )
@@ -292,6 +290,12 @@ class LinkEnd:
             return True
         log.warning("command.foreign", extra={"device": self._device, "command": command_id[:64]})
         return False
+
+
+def _root(said: Workspace) -> Root:
+    """Read a workspace; what its labels say of tools is the device's, and not a name of it."""
+    own, tools = heard(said.labels)
+    return Root(path=said.path, remotes=said.remotes, label=", ".join(own), tools=tools)
 
 
 def _order(job: Job) -> Order:

@@ -189,6 +189,12 @@ def of_session(c: sa.Connection, session: str) -> list[Job]:
     return [_read(row) for row in c.execute(mine.order_by(JOB.c.created_at_ms, JOB.c.id))]
 
 
+def programs(c: sa.Connection, work_id: str) -> set[str]:
+    """Return the programs that an item's commands named."""
+    specs = c.scalars(sa.select(JOB.c.spec_json).where(JOB.c.work_id == work_id))
+    return {argv[0] for spec in specs if (argv := json.loads(spec).get("argv"))}
+
+
 def running_twin(c: sa.Connection, session: str, digest: str) -> Job | None:
     """Find a live job of this session that runs exactly this (B10.3)."""
     same = sa.select(JOB).where(

@@ -18,12 +18,13 @@ from upright.core.ids import DeviceId, SessionId
 from upright.core.repository import same
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import WorkItem
-from upright.store import codec, devices, intake, relations, requests, waits, work
+from upright.store import codec, devices, intake, jobs, relations, requests, waits, work
 from upright.store.devices import ACTIVE, OPERATOR
 from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.events import About, record
 from upright.store.tables import DEVICE, DEVICE_SHARE, PLACEMENT, TRIGGER, WORKSPACE
 from upright.store.unit import Unit
+from upright_wire.tools import lacking
 
 NO_DEVICE: Final = "repository"
 """What an item waits for when no device may run it."""
@@ -36,11 +37,12 @@ ADD: Final = "execd workspace add PATH"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
-    """A workspace as a device announced it."""
+    """A workspace as a device announced it; ``tools`` are the programs that the device has."""
 
     path: str
     remotes: tuple[str, ...]
     label: str = ""
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +143,15 @@ def announce(
                 label=root.label,
             )
         )
-    program = codec.STRINGS.dump(tuple(files))
-    u.c.execute(DEVICE.update().where(DEVICE.c.id == device).values(helper_json=program))
+    known = json.loads(
+        u.c.scalar(sa.select(DEVICE.c.facts_json).where(DEVICE.c.id == device)) or "{}"
+    )
+    known["tools"] = sorted({tool for root in roots for tool in root.tools})
+    values = {
+        "helper_json": codec.STRINGS.dump(tuple(files)),
+        "facts_json": json.dumps(known, ensure_ascii=False),
+    }
+    u.c.execute(DEVICE.update().where(DEVICE.c.id == device).values(**values))
     return _wake_waiting(u, device)
 
 
@@ -212,7 +221,7 @@ def move(u: Unit, item: WorkItem, device: str) -> list[SessionId]:
 
     Raises:
         UnknownIdError: there is no such device.
-        NotNowError: the device lacks the repository or a grant, or commands still run elsewhere.
+        NotNowError: the device lacks the repository, a grant or a program that was used.
     """
     _must_be_paired(u.c, device)
     urls = item.code.urls if item.code else ()
@@ -226,6 +235,10 @@ def move(u: Unit, item: WorkItem, device: str) -> list[SessionId]:
         raise NotNowError(item.id, said)
     if "exec" not in codec.STRINGS.load(having[0].caps_json):
         raise NotNowError(item.id, f"{device} was not granted to run commands")
+    tools = json.loads(having[0].facts_json).get("tools")  # a device that tells none isn't judged
+    if tools and (missing := lacking(jobs.programs(u.c, item.id), tools)):
+        said = f"its commands used {', '.join(missing)}, and {device} has no such program"
+        raise NotNowError(item.id, said)
     u.c.execute(PLACEMENT.delete().where(PLACEMENT.c.work_id == item.id))
     place(u, item, _binding(having[0]))
     record(u, "work.placed", About(work_id=item.id), {"device": device})
@@ -235,7 +248,12 @@ def move(u: Unit, item: WorkItem, device: str) -> list[SessionId]:
 def _rows(c: sa.Connection) -> list[sa.Row[tuple[object, ...]]]:
     wanted = (
         sa.select(
-            WORKSPACE, DEVICE.c.name, DEVICE.c.owner, DEVICE.c.caps_json, DEVICE.c.helper_json
+            WORKSPACE,
+            DEVICE.c.name,
+            DEVICE.c.owner,
+            DEVICE.c.caps_json,
+            DEVICE.c.helper_json,
+            DEVICE.c.facts_json,
         )
         .join(DEVICE, DEVICE.c.id == WORKSPACE.c.device_id)
         .where(DEVICE.c.state == ACTIVE)

@@ -155,6 +155,27 @@ async def test_a_person_moves_an_item_to_another_device(hub: StillHub) -> None:
 
 
 @pytest.mark.clause("E10.4")
+@pytest.mark.parametrize(
+    ("tools", "said"),
+    [((), ""), (("git", "make"), ""), (("git",), f"used make, and {OTHER} has no such program")],
+)
+async def test_programs_that_another_device_lacks_are_named_before_anything_moves(
+    hub: StillHub, tools: tuple[str, ...], said: str
+) -> None:
+    item = await placed(hub)
+    there = Root(path="/src/other", remotes=(URL,), tools=tools)
+    await hub.do(lambda u: placing.announce(u, OTHER, [there], FILES))
+    if said:
+        with pytest.raises(NotNowError, match=said):
+            await hub.do(lambda u: placing.move(u, item, OTHER))
+    else:
+        await hub.do(lambda u: placing.move(u, item, OTHER))
+    found = await where(hub, item)
+    assert isinstance(found, Binding)
+    assert found.device == (DEVICE if said else OTHER)
+
+
+@pytest.mark.clause("E10.4")
 async def test_what_another_device_lacks_is_said_before_anything_moves(hub: StillHub) -> None:
     item = await placed(hub)
     await hub.do(lambda u: placing.announce(u, OTHER, []))
