@@ -9,6 +9,7 @@ from pathlib import Path
 
 from upright_execd.environment import FOLDER_VARIABLE
 from upright_execd.shim import kin, records
+from upright_execd.spool.folder import Folder
 
 
 def kill(folder: Path) -> None:
@@ -26,6 +27,17 @@ def kill(folder: Path) -> None:
     for pid in _marked(folder):
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
+
+
+def end_all(commands: Path) -> int:
+    """Have every command end that runs; return how many. For when no daemon leads them."""
+    count, opened = 0, commands / "open"
+    for path in sorted(opened.iterdir()) if opened.is_dir() else ():
+        folder = Folder(path)
+        if folder.has_shim():
+            folder.cancel()
+            count += 1
+    return count
 
 
 def _marked(folder: Path) -> list[int]:

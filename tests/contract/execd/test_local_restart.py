@@ -19,6 +19,7 @@ from fixtures.local_execd import Local, end_all, running, settle
 from upright_execd.daemon import alone, holder
 from upright_execd.errors import AlreadyRunningError
 from upright_execd.paths import make_private, paths_in
+from upright_execd.pinned import Pinned, save
 from upright_execd.spool.folder import Folder
 from upright_wire.command import Ending, Refusal, Started, State, Stream
 from upright_wire.frames import Exec
@@ -285,3 +286,27 @@ def test_a_second_daemon_is_refused_and_told_of_the_first(tmp_path: Path) -> Non
             pass
         assert caught.value.exit_code == 75
     assert holder(paths.lock) is None
+
+
+@pytest.mark.clause("E1.5", "E8.7")
+async def test_a_pairing_that_its_owner_ends_ends_what_still_runs(tmp_path: Path) -> None:
+    async with running(tmp_path) as local:
+        await local.start("sleep", "88", cancel=Cancel(grace_ms=300))
+        home = local.daemon.house.paths
+    assert await asyncio.to_thread(Folder(folder(tmp_path)).has_shim)
+    pinned = Pinned(
+        url="ws://127.0.0.1:9/v1/device",
+        host="127.0.0.1:9",
+        hub_id="hb_1",
+        hub_key=bytes(32),
+        device_id="dv_1",
+        key_file=str(tmp_path / "key"),
+    )
+    await asyncio.to_thread(save, home.pairing, pinned)
+    program = [sys.executable, "-m", "upright_execd", "--home", str(home.config), "revoke"]
+    done = await asyncio.to_thread(subprocess.run, program, capture_output=True, text=True)
+    assert (done.returncode, "are being ended: 1" in done.stdout) == (0, True), done.stderr
+    await eventually((folder(tmp_path) / "exit").exists)
+    marks = await asyncio.to_thread(Folder(folder(tmp_path)).marks)
+    assert marks.exit is not None
+    assert dict(marks.exit)["ending"] == "cancelled"
