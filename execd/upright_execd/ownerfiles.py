@@ -74,7 +74,7 @@ class OwnerFiles:
 
 
 def _signature(paths: Paths) -> Signature:
-    """Return what changes when a file is written, replaced, made or deleted."""
+    """Return what changes when a file is written, replaced, made, deleted, or given away."""
     found: list[tuple[int, int, int] | None] = []
     for path in (paths.settings, paths.workspaces, paths.rules):
         try:
@@ -82,5 +82,5 @@ def _signature(paths: Paths) -> Signature:
         except OSError:
             found.append(None)
         else:
-            found.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
+            found.append((stat.st_ino, stat.st_ctime_ns, stat.st_size))  # chmod counts, too
     return tuple(found)

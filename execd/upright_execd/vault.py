@@ -130,5 +130,5 @@ def _user(name: str) -> str:
 def _failed(what: str, name: str) -> KeyStoreError:
     sentence = f"The keyring can't {what} the secret {name!r}."
     return KeyStoreError(
-        sentence, advice="Unlock it, or keep it in a file: execd secret set --file"
+        sentence, advice=f"Unlock it, or keep it in a file: execd secret set {name} --file"
     )

@@ -168,6 +168,15 @@ async def test_settings_that_cannot_be_read_allow_nothing(local: Local) -> None:
     assert "add one" not in out  # they are listed, and not read
 
 
+@pytest.mark.clause("E8.1")
+async def test_a_mode_of_the_settings_file_is_noticed_like_what_is_in_it(local: Local) -> None:
+    house = local.daemon.house
+    await asyncio.to_thread(house.paths.settings.chmod, 0o644)
+    await eventually(lambda: house.rules().problem)
+    await asyncio.to_thread(house.paths.settings.chmod, 0o600)
+    await eventually(lambda: not house.rules().problem)
+
+
 @pytest.mark.clause("E8.6")
 async def test_a_profile_that_cannot_be_enforced_is_denied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
