@@ -83,7 +83,10 @@ class Folder:
         handle = os.open(self.path / records.SPEC, _ANEW, PRIVATE_FILE)
         with os.fdopen(handle, "wb") as file:
             file.write(encode(accepted))
-        given = (self.path / records.STDIN,) if accepted.spec.stdin is not None else ()
+        given: tuple[Path, ...] = ()
+        if accepted.spec.stdin is not None:
+            given = (self.path / records.STDIN,)
+            given[0].touch(PRIVATE_FILE)  # of an input without a byte nothing came
         disk.sync((*given, self.path / records.SPEC, self.path, self.path.parent))
 
     # -------------------------------------------------------------- what is there
