@@ -8,11 +8,13 @@ import sqlalchemy as sa
 
 from upright.api import Channel
 from upright.core import work as machine
+from upright.core.errors import CoreError
 from upright.core.ids import SessionId
 from upright.core.outbox import OutboxState
 from upright.core.wait import OnDeadline, Wait, WaitKind, WaitState, Wake
 from upright.core.work import TERMINAL, WorkItem
 from upright.store import intake, outbox, requests, waits, watches, work
+from upright.store.errors import UnknownIdError
 from upright.store.events import About, record
 from upright.store.requests import Asked
 from upright.store.unit import Unit
@@ -27,13 +29,23 @@ def fire_due(u: Unit) -> list[SessionId]:
     woken = [
         session
         for wait in waits.due(u.c, u.now_ms, _BATCH)
-        if (session := _fire(u, wait)) is not None
+        if (session := _guarded(u, wait)) is not None
     ]
     for asked in requests.expire_due(u.c, u.now_ms):
         record(u, "request.expired", About(work_id=asked.work), {"request": asked.id})
         if (session := _expired(u, asked)) is not None:
             woken.append(session)
     return [*woken, *watches.fire_due(u)]
+
+
+def _guarded(u: Unit, wait: Wait) -> SessionId | None:
+    """Fire one wait; what can't be done with it is noted, and no other timer waits for that."""
+    try:
+        return u.attempt(lambda: _fire(u, wait))
+    except (CoreError, UnknownIdError) as error:
+        waits.expire(u.c, wait)  # its item is left without it, which the oracle tells people
+        record(u, "wait.failed", About(work_id=wait.work), {"wait": wait.id, "why": str(error)})
+        return None
 
 
 def _fire(u: Unit, due: Wait) -> SessionId | None:

@@ -309,8 +309,11 @@ def ask(u: Unit, item: WorkItem, question: str, *, deadline_s: int | None = None
 
 
 def block(u: Unit, item: WorkItem, question: str) -> str:
-    """Block an item on a person's answer: without an open question nothing would unblock it."""
+    """Block an item on a person's answer: without an open question nothing would unblock it.
+
+    One that waits for its acceptance is asked about once more, and stays where it is.
+    """
     request = requests.ask(u, requests.Asking(prompt=question, work=item.id, session=item.session))
-    if item.state is not WorkState.BLOCKED:
+    if item.state not in {WorkState.BLOCKED, WorkState.COMPLETING}:
         move(u, item, machine.Blocked(), reason=question[:500])
     return request

@@ -14,7 +14,7 @@ from upright.core.wait import OnDeadline, WaitKind
 from upright.core.work import WorkItem, WorkState
 from upright.store import deadlines, intake, outbox, people, requests, waits, work
 from upright.store.errors import NotNowError, UnknownIdError
-from upright.store.tables import OUTBOX, REQUEST, SESSION, TRIGGER, WAIT
+from upright.store.tables import OUTBOX, REQUEST, SESSION, TRIGGER, WAIT, WORK
 from upright.store.unit import Unit
 
 DAY_S = 24 * 3600
@@ -80,6 +80,41 @@ async def test_a_deadline_to_remind_blocks_the_item_with_an_open_question(hub: S
     assert (await hub.item(item)).state is WorkState.BLOCKED
     assert (await hub.row(REQUEST))["state"] == RequestState.ASKED
     assert await told(hub, item) == []
+
+
+async def completing(hub: StillHub) -> WorkItem:
+    """Let a worker claim to be done, while a question of it is still open."""
+    item = await hub.opened()
+    asked = waits.Asked(
+        kind=WaitKind.OPERATOR, ref="x", why="which?", deadline_s=60, on_deadline=OnDeadline.REMIND
+    )
+
+    def unit(u: Unit) -> None:
+        waits.register(u, item.id, asked)
+        u.c.execute(
+            WORK.update().where(WORK.c.id == item.id).values(state=WorkState.COMPLETING.value)
+        )
+
+    await hub.do(unit)
+    return item
+
+
+@pytest.mark.clause("B11.3", "B11.8")
+async def test_a_reminder_of_what_is_nearly_done_asks_and_moves_nothing(hub: StillHub) -> None:
+    item = await completing(hub)
+    hub.clock.go_on(60)
+    assert await fire(hub) == []
+    assert (await hub.item(item)).state is WorkState.COMPLETING
+    assert (await hub.row(REQUEST))["prompt"] == "Still waiting for your answer: which?"
+
+
+@pytest.mark.clause("B11.7")
+async def test_a_deadline_that_can_not_fire_holds_up_no_other(hub: StillHub) -> None:
+    broken, other = await completing(hub), await waiting(hub, OnDeadline.WAKE)
+    await hub.do(lambda u: u.c.execute(WORK.delete().where(WORK.c.id == broken.id)))
+    hub.clock.go_on(60)
+    assert await fire(hub) == [other.session]
+    assert await fire(hub) == []
 
 
 @pytest.mark.clause("B11.7")
