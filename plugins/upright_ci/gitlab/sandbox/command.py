@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import secrets
-import signal
-import time
-import uuid
-from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
+from upright.kit.playing import new_guid, now, play
 from upright_ci.gitlab.sandbox.server import Options, running
 
 
@@ -32,34 +27,25 @@ def add_to(group: object) -> None:
 @click.option("--secret", required=True, help="What webhooks show in X-Gitlab-Token.")
 @click.option("--login", default="upright-bot", show_default=True, help="Whom the token is of.")
 @click.option("--hook", "hook_url", default="", help="Where webhooks go, with --secret.")
-def gitlab(**given: str) -> None:
+@click.option(
+    "--ready-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Written as JSON when the port is open.",
+)
+def gitlab(*, ready_file: Path | None, **given: object) -> None:
     """Play GitLab on a loopback port: REST, webhooks, faults on demand."""
     options = Options(
-        token=given["token"],
-        secret=given["secret"],
-        login=given["login"],
-        port=int(given["port"]),
-        hook_url=given["hook_url"],
+        token=str(given["token"]),
+        secret=str(given["secret"]),
+        login=str(given["login"]),
+        port=int(str(given["port"])),
+        hook_url=str(given["hook_url"]),
     )
-    try:
-        asyncio.run(_serve(options))
-    except OSError as error:
-        said = f"The sandbox can't run: {error}"
-        raise click.ClickException(said) from error
-
-
-async def _serve(options: Options) -> None:
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, stop.set)
-    async with running(options, now=_now, new_guid=_new_guid) as sandbox:
-        click.echo(json.dumps({"url": sandbox.url, "control": f"{sandbox.url}/_sandbox"}))
-        await stop.wait()
-
-
-def _now() -> datetime:
-    return datetime(*time.gmtime()[:6], tzinfo=UTC)
-
-
-def _new_guid() -> str:
-    return str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))
+    why = play(
+        running(options, now=now, new_guid=new_guid),
+        lambda one: {"url": one.url, "control": f"{one.url}/_sandbox"},
+        ready_file=ready_file,
+        say=click.echo,
+    )
+    if why:
+        raise click.ClickException(why)
