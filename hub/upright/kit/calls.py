@@ -58,12 +58,21 @@ class Answer:
 class JsonCalls:
     """Calls below one address, with one token; make it inside a running loop.
 
-    No redirect is followed: the token goes nowhere else.
+    No redirect is followed: the token goes nowhere else. *shown_as* is the header that shows it,
+    and what stands before it there.
     """
 
-    def __init__(self, base: str, token: Secret, *, timeout_s: float) -> None:
+    def __init__(
+        self,
+        base: str,
+        token: Secret,
+        *,
+        timeout_s: float,
+        shown_as: tuple[str, str] = ("Authorization", "Bearer "),
+    ) -> None:
         self._base = base.rstrip("/")
         self._token = token
+        self._shown_as = shown_as
         self._timeout_s = timeout_s
         self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
 
@@ -71,6 +80,11 @@ class JsonCalls:
     def session(self) -> aiohttp.ClientSession:
         """Return the session, for a WebSocket beside the calls."""
         return self._session
+
+    def headers(self) -> dict[str, str]:
+        """Return what each call shows; the token is in it."""
+        name, before = self._shown_as
+        return {name: f"{before}{self._token.reveal()}", "User-Agent": USER_AGENT}
 
     async def close(self) -> None:
         """Close all connections."""
@@ -94,7 +108,6 @@ class JsonCalls:
         if self._session.closed:
             raise NotSentError("The source was stopped")
         total_s = within_s or self._timeout_s
-        headers = {"Authorization": f"Bearer {self._token.reveal()}", "User-Agent": USER_AGENT}
         where = urlsplit(self._base).netloc
         try:
             async with self._session.request(
@@ -102,7 +115,7 @@ class JsonCalls:
                 self._base + path,
                 params=query,
                 json=body,
-                headers=headers,
+                headers=self.headers(),
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=total_s, connect=min(total_s, CONNECT_S)),
             ) as response:

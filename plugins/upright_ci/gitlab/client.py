@@ -5,7 +5,6 @@ Source: docs.gitlab.com, "REST API", "Rate limits" and "Jobs API".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -18,19 +17,11 @@ from upright.api import (
     ConnectorNotReadyError,
     Secret,
 )
+from upright.kit.calls import JsonCalls, LostError, NotSentError
 from upright.kit.tail import tail
 
-CONNECT_S: Final = 10.0
 MAX_PAUSE_S: Final = 3_600.0
 LIMIT_S: Final = 60.0  # where a 429 does not say how long
-
-
-class NotSentError(Exception):
-    """The request did not leave: no connection was made."""
-
-
-class LostError(Exception):
-    """The request may have been acted on, but no answer came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,16 +57,13 @@ class GitLabClient:
     """Calls below one address, with one token; make it inside a running loop."""
 
     def __init__(self, url: str, token: Secret, *, timeout_s: float) -> None:
-        self._base = f"{url.rstrip('/')}/api/v4"
-        self._token = token
-        self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=timeout_s, connect=min(timeout_s, CONNECT_S)),
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
+        self._base, self._timeout_s = f"{url.rstrip('/')}/api/v4", timeout_s
+        shown_as = ("PRIVATE-TOKEN", "")
+        self._calls = JsonCalls(self._base, token, timeout_s=timeout_s, shown_as=shown_as)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._session.close()
+        await self._calls.close()
 
     async def get(self, path: str, **query: str) -> Answer:
         """Read; *path* begins with a slash."""
@@ -113,14 +101,16 @@ class GitLabClient:
         """
         url = f"{self._base}{project_path(project)}/jobs/{job}/trace"
         try:
-            async with self._session.get(url, headers=self._headers()) as response:
+            async with self._calls.session.get(
+                url,
+                headers=self._calls.headers(),
+                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
+                allow_redirects=False,
+            ) as response:
                 return await tail(response.content.iter_any()) if response.status == 200 else ""
         except (aiohttp.ClientError, TimeoutError) as error:
             reason = f"No log from {urlsplit(url).netloc}: {type(error).__name__}"
             raise LostError(reason) from error
-
-    def _headers(self) -> dict[str, str]:
-        return {"PRIVATE-TOKEN": self._token.reveal(), "User-Agent": "upright"}
 
     async def _call(
         self,
@@ -130,37 +120,10 @@ class GitLabClient:
         query: Mapping[str, str] | None = None,
         body: Mapping[str, object] | None = None,
     ) -> Answer:
-        if self._session.closed:
-            raise NotSentError("The source was stopped")
-        url = self._base + path
-        try:
-            async with self._session.request(
-                method,
-                url,
-                params=query,
-                json=body,
-                headers=self._headers(),
-                allow_redirects=False,
-            ) as response:
-                raw, status = await response.read(), response.status
-                got = {name.lower(): value for name, value in response.headers.items()}
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            reason = f"No connection to {urlsplit(url).netloc}: {type(error).__name__}"
-            raise NotSentError(reason) from error
-        except (aiohttp.ClientError, TimeoutError) as error:
-            reason = f"No answer from {urlsplit(url).netloc}: {type(error).__name__}"
-            raise LostError(reason) from error
-        return Answer(status=status, headers=got, value=_decode(raw))
+        found = await self._calls.call(method, path, query=query, body=body)
+        return Answer(status=found.status, headers=found.headers, value=found.body)
 
 
 def project_path(project: str) -> str:
     """Return the path of a project, by its full path or its number."""
     return f"/projects/{quote(project, safe='')}"
-
-
-def _decode(raw: bytes) -> object:
-    try:
-        value: object = json.loads(raw)
-    except ValueError:
-        return None
-    return value

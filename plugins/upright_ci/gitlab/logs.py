@@ -10,8 +10,9 @@ import asyncio
 import logging
 from typing import Final
 
+from upright.kit.calls import LostError, NotSentError
 from upright.kit.mask import masked
-from upright_ci.gitlab.client import GitLabClient, LostError, NotSentError
+from upright_ci.gitlab.client import GitLabClient
 from upright_ci.gitlab.runs import Logs
 
 MAX_JOBS: Final = 3

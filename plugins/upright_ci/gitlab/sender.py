@@ -25,8 +25,9 @@ from upright.api import (
     RetryableSendError,
     UnknownSendError,
 )
+from upright.kit.calls import LostError, NotSentError
 from upright.kit.marker import TAIL_CHARS, Mark, escape, mark_of
-from upright_ci.gitlab.client import Answer, GitLabClient, LostError, NotSentError, project_path
+from upright_ci.gitlab.client import Answer, GitLabClient, project_path
 
 MAX_BODY_CHARS: Final = 1_000_000  # GitLab: "Maximum comment size"
 MAX_TEXT_CHARS: Final = MAX_BODY_CHARS - TAIL_CHARS
