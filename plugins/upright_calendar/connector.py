@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -12,24 +12,21 @@ from zoneinfo import ZoneInfo
 from upright.api import (
     Appointment,
     Capabilities,
-    Connector,
     ConnectorAuthFailedError,
     ConnectorContext,
     ConnectorNotReadyError,
     Effect,
     Health,
-    InboundRequest,
-    Neighbours,
     PermanentSendError,
     Probe,
     Receipt,
     Trigger,
-    TriggerRejectedError,
 )
 from upright.kit.calendar.busy import conflicts
 from upright.kit.calendar.event import Event
 from upright.kit.calendar.occur import series
 from upright.kit.late import late
+from upright.kit.quiet import Quiet
 from upright_calendar.caldav import CalDav
 from upright_calendar.client import CalendarClient
 from upright_calendar.copies import Copy, Look, Shelf
@@ -47,7 +44,7 @@ SET_BACK: Final = timedelta(days=1)
 FORGETS: Final = timedelta(days=2)  # moments that passed longer ago help nobody
 
 
-class CalendarConnector(Connector):
+class CalendarConnector(Quiet):
     """One source: one user's calendars on a server, or one feed."""
 
     def __init__(self, source: str, settings: CalendarSettings) -> None:
@@ -126,29 +123,12 @@ class CalendarConnector(Connector):
             async with asyncio.timeout(timeout_s):
                 await client.close()
 
-    async def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
-        """Yield nothing: each look compares with all that was told."""
-        del since, until
-        nothing: tuple[Trigger, ...] = ()
-        for each in nothing:
-            yield each
-
-    async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
-        """Refuse: a calendar is looked at."""
-        del request
-        raise TriggerRejectedError("A calendar takes no requests", status=404)
-
     async def send(self, effect: Effect) -> Receipt:
         """Make an event once; see :class:`EventWriter` for what it raises."""
         context, _ = self._started()
         if self._writer is None:
             raise PermanentSendError("A feed can't be written to")
         return await self._writer.send(effect, context.now())
-
-    async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
-        """Say nothing: the hub knows what it has stored."""
-        del trigger, before, after
-        return Neighbours()
 
     def remarks(self, trigger: Trigger) -> tuple[tuple[str, str], ...]:
         """Say what stands in the way of a meeting that another source tells of: a mail."""

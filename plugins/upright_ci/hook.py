@@ -14,7 +14,6 @@ from upright.api import (
     ConnectorNotReadyError,
     Effect,
     InboundRequest,
-    Neighbours,
     PermanentSendError,
     Probe,
     Receipt,
@@ -22,6 +21,7 @@ from upright.api import (
     Trigger,
     TriggerRejectedError,
 )
+from upright.kit.quiet import Quiet
 from upright_ci import generic, junit, presets, upload
 from upright_ci.keys import Place
 from upright_ci.settings import CiSettings, Provider
@@ -30,7 +30,7 @@ from upright_ci.verify import verify
 _OFF_THE_LOOP_BYTES = 65_536  # a larger report is read in a thread
 
 
-class HookConnector(Connector):
+class HookConnector(Quiet):
     """One source: a secret, and how to read what is posted."""
 
     def __init__(self, source: str, settings: CiSettings) -> None:
@@ -106,11 +106,6 @@ class HookConnector(Connector):
         """Refuse: there is nowhere to send to."""
         del effect
         raise PermanentSendError("A source that only posts takes no answers")
-
-    async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
-        """Say nothing: the hub knows what it has stored."""
-        del trigger, before, after
-        return Neighbours()
 
     def capabilities(self) -> Capabilities:
         """Say what this connector can do."""

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
 from upright.api import (
     Capabilities,
-    Connector,
     ConnectorContext,
     ConnectorError,
     ConnectorNotReadyError,
     Effect,
     Health,
-    InboundRequest,
-    Neighbours,
     PermanentSendError,
     Probe,
     Receipt,
     RetryableSendError,
     Secret,
     Trigger,
-    TriggerRejectedError,
 )
 from upright.kit.calendar.itip import Memory
+from upright.kit.quiet import Quiet
 from upright_mail import cursor
 from upright_mail.budget import Budget
 from upright_mail.compose import MAX_TEXT_CHARS, Writer
@@ -42,7 +39,7 @@ from upright_mail.smtp import Post
 from upright_mail.translate import Translator
 
 
-class MailConnector(Connector):
+class MailConnector(Quiet):
     """One source: a mailbox to read, and where replies go out."""
 
     def __init__(self, source: str, settings: MailSettings) -> None:
@@ -170,18 +167,6 @@ class MailConnector(Connector):
         del timeout_s
         self._sender = self._password = self._context = None
 
-    async def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
-        """Yield nothing: what was missed is found by the cursor whenever a line is opened."""
-        del since, until
-        nothing: tuple[Trigger, ...] = ()
-        for never in nothing:
-            yield never
-
-    async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
-        """Refuse: mail comes by no webhook."""
-        del request
-        raise TriggerRejectedError("A mailbox takes no webhooks", status=404)
-
     async def send(self, effect: Effect) -> Receipt:
         """Send a reply once; see :class:`MailSender` for what it raises."""
         if self._context is None:
@@ -189,11 +174,6 @@ class MailConnector(Connector):
         if self._sender is None:
             raise PermanentSendError("This source has no smtp server to send by")
         return await self._sender.send(effect)
-
-    async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
-        """Say nothing: what was said before stands in the mail, and the hub has the thread."""
-        del trigger, before, after
-        return Neighbours()
 
     def capabilities(self) -> Capabilities:
         """Say what this connector can do."""

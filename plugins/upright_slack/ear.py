@@ -28,6 +28,7 @@ from upright.api import (
     TriggerRejectedError,
 )
 from upright.kit.calls import JsonCalls, LostError, NotSentError
+from upright.kit.groups import first
 from upright.kit.late import late
 from upright.kit.payload import Json
 from upright_slack.client import SIGNED_OUT, error_of, pause_s
@@ -141,7 +142,7 @@ class Ear:
                 await self._catch_up()
                 await self._work(socket, backlog)
         except ExceptionGroup as errors:
-            raise _first(errors) from errors
+            raise first(errors) from errors
 
     async def _open(self) -> str:
         """Ask for the address of a socket; it is good once."""
@@ -255,10 +256,3 @@ def _json(data: str) -> Json | None:
     except (ValueError, RecursionError):
         return None
     return Json(value) if isinstance(value, dict) else None
-
-
-def _first(errors: BaseExceptionGroup[Any]) -> BaseException:
-    found: BaseException = errors
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found

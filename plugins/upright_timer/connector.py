@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from upright.api import (
     Capabilities,
-    Connector,
     ConnectorContext,
     ConnectorNotReadyError,
     Effect,
     Health,
-    InboundRequest,
     Neighbours,
     PermanentSendError,
     Probe,
     Receipt,
     Trigger,
-    TriggerRejectedError,
 )
+from upright.kit.quiet import Quiet
 from upright_timer.due import Timer
 from upright_timer.schedule import upcoming
 from upright_timer.settings import TimerSettings
@@ -31,7 +28,7 @@ LOOK_EVERY_S: Final = 60.0  # so that a clock that was set back is noticed soon
 PREVIEWED: Final = 5
 
 
-class TimerConnector(Connector):
+class TimerConnector(Quiet):
     """One source: its lines, each with a mark up to which it is settled."""
 
     def __init__(self, source: str, settings: TimerSettings) -> None:
@@ -77,18 +74,6 @@ class TimerConnector(Connector):
 
     async def stop(self, timeout_s: float) -> None:
         """Nothing is open."""
-
-    async def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
-        """Yield nothing: what was missed is a matter of each line's ``misfire``."""
-        del since, until
-        nothing: tuple[Trigger, ...] = ()
-        for each in nothing:
-            yield each
-
-    async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
-        """Refuse: nobody calls a timer."""
-        del request
-        raise TriggerRejectedError("A timer takes no requests", status=404)
 
     async def send(self, effect: Effect) -> Receipt:
         """Refuse: nobody reads what a timer is told."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from upright.api import (
     Answered,
     Capabilities,
-    Connector,
     ConnectorContext,
     ConnectorNotReadyError,
     Effect,
     Health,
     InboundRequest,
-    Neighbours,
     PermanentSendError,
     Probe,
     Receipt,
@@ -22,12 +20,13 @@ from upright.api import (
     Trigger,
     TriggerRejectedError,
 )
+from upright.kit.quiet import Quiet
 from upright_webhook.settings import Answer, WebhookSettings
 from upright_webhook.translate import challenge, decode, translate
 from upright_webhook.verify import verify
 
 
-class WebhookConnector(Connector):
+class WebhookConnector(Quiet):
     """One source, called at ``/hooks/NAME``."""
 
     def __init__(self, source: str, settings: WebhookSettings) -> None:
@@ -53,13 +52,6 @@ class WebhookConnector(Connector):
         """Forget the secret; nothing of it takes time."""
         del timeout_s
         self._secret = None
-
-    async def backfill(self, since: str | None, until: datetime) -> AsyncIterator[Trigger]:
-        """Yield nothing: nobody can be asked what was missed."""
-        del since, until
-        nothing: tuple[Trigger, ...] = ()
-        for each in nothing:
-            yield each
 
     async def receive(self, request: InboundRequest) -> Sequence[Trigger]:
         """Verify and translate a request.
@@ -88,11 +80,6 @@ class WebhookConnector(Connector):
         """Refuse: a webhook is one way."""
         reason = f"A webhook takes no answers: {effect.destination.kind}"
         raise PermanentSendError(reason)
-
-    async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
-        """Say nothing: the hub knows what it has stored."""
-        del trigger, before, after
-        return Neighbours()
 
     def capabilities(self) -> Capabilities:
         """Say what this connector can do."""

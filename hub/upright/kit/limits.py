@@ -1,6 +1,6 @@
 """Limits: what the services allow, as they say it themselves; one table, each row with its source.
 
-A connector that another limit binds takes it from here, so that it is looked up in one place.
+Those of chat; a row comes with the connector that it binds.
 """
 
 from __future__ import annotations
@@ -28,12 +28,6 @@ LIMITS: Final[Mapping[str, Limit]] = {
     "slack.text": Limit(
         value=4_000, unit="characters", source="docs.slack.dev, chat.postMessage: keep to 4,000"
     ),
-    "slack.text_most": Limit(
-        value=40_000, unit="characters", source="docs.slack.dev, chat.postMessage: truncated beyond"
-    ),
-    "slack.block_text": Limit(
-        value=3_000, unit="characters", source="docs.slack.dev, Block Kit: text object"
-    ),
     "slack.rate": Limit(
         value=1, unit="messages a second and channel", source="docs.slack.dev, Rate limits"
     ),
@@ -53,14 +47,4 @@ LIMITS: Final[Mapping[str, Limit]] = {
         value=0.2, unit="messages a second", source="Synapse, rc_message: per_second"
     ),
     "matrix.burst": Limit(value=10, unit="messages", source="Synapse, rc_message: burst_count"),
-    "telegram.text": Limit(
-        value=4_096, unit="UTF-16 units", source="core.telegram.org/bots/api, sendMessage"
-    ),
-    "discord.text": Limit(
-        value=2_000, unit="characters", source="docs.discord.com, Create Message: content"
-    ),
-    "mattermost.text": Limit(
-        value=16_383, unit="characters", source="docs.mattermost.com, message length"
-    ),
-    "irc.line": Limit(value=512, unit="bytes", source="RFC 2812, section 2.3, CR LF among them"),
 }

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from upright.kit.groups import first
+
 S = TypeVar("S")
 
 
@@ -33,7 +35,7 @@ def play(
     try:
         asyncio.run(_serve(sandbox, told, ready_file, say))
     except* OSError as errors:
-        why = f"The sandbox can't run: {_first(errors)}"
+        why = f"The sandbox can't run: {first(errors)}"
     return why
 
 
@@ -69,10 +71,3 @@ def _write(path: Path, text: str) -> None:
     part = path.with_name(path.name + ".part")
     part.write_text(text + "\n", encoding="utf-8")
     part.replace(path)
-
-
-def _first(errors: BaseExceptionGroup[OSError]) -> BaseException:
-    error: BaseException = errors
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -27,6 +27,7 @@ from upright.api import (
 from upright.core import connector as machine
 from upright.core.backoff import Backoff
 from upright.core.connector import AuthFailed, Broke, ConnectorEvent, ConnectorState, NotReady
+from upright.kit.groups import first
 from upright.plugin.breaker import Breaker, BreakerLimits
 from upright.plugin.context import Context, World, references
 from upright.settings.secrets import Secrets
@@ -198,7 +199,7 @@ class Life:
         try:
             await work
         except TimeoutError:
-            return _Trouble(NotReady(), f"no answer within {self._parts.start_s:g} s")
+            return _Trouble(NotReady(), "no answer in time")
         except Exception as error:  # noqa: BLE001  # the supervisor: whatever a plugin raises becomes a state
             return self._read(error)
         return None
@@ -256,11 +257,11 @@ class Life:
         await self._parts.report(self.standing)
 
     def _read(self, error: Exception) -> _Trouble:
-        match error:
-            case ConnectorAuthFailedError():
-                return _Trouble(AuthFailed(), str(error))
-            case ConnectorNotReadyError():
-                return _Trouble(NotReady(), str(error), error.retry_after_s)
+        match first(error):
+            case ConnectorAuthFailedError() as refused:
+                return _Trouble(AuthFailed(), str(refused))
+            case ConnectorNotReadyError() as gone:
+                return _Trouble(NotReady(), str(gone), gone.retry_after_s)
             case _:
                 log.error("source.broke", exc_info=error, extra={"source": self._source})
                 return _Trouble(Broke(), f"{type(error).__name__}: {error}")

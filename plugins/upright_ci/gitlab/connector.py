@@ -16,7 +16,6 @@ from upright.api import (
     Effect,
     Health,
     InboundRequest,
-    Neighbours,
     PermanentSendError,
     Probe,
     Receipt,
@@ -25,6 +24,7 @@ from upright.api import (
     TriggerRejectedError,
 )
 from upright.kit.payload import Json
+from upright.kit.quiet import Quiet
 from upright_ci import generic
 from upright_ci.gitlab.client import GitLabClient
 from upright_ci.gitlab.event import Event, place_of
@@ -37,7 +37,7 @@ from upright_ci.settings import CiSettings
 from upright_ci.verify import verify
 
 
-class GitLabConnector(Connector):
+class GitLabConnector(Quiet):
     """One source: the token of its webhooks and, to answer, that of the API.
 
     GitLab switches a hook off that is answered 4xx. So only a wrong token is refused; whatever
@@ -171,11 +171,6 @@ class GitLabConnector(Connector):
         if self._sender is None:
             raise PermanentSendError("Without a token nothing can be sent to GitLab")
         return await self._sender.send(effect)
-
-    async def neighbours(self, trigger: Trigger, before: int, after: int) -> Neighbours:
-        """Say nothing: the hub knows what it has stored."""
-        del trigger, before, after
-        return Neighbours()
 
     def capabilities(self) -> Capabilities:
         """Say what this connector can do."""

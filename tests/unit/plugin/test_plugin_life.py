@@ -106,7 +106,7 @@ async def test_a_start_that_hangs_is_cut_off(parts: LifeParts, recorded: Recorde
     fake = Hanging()
     async with living(fake, parts):
         assert 30.0 <= await recorded.until(ConnectorState.BACKING_OFF) < 30.5
-    assert recorded.standings[1].reason == "no answer within 30 s"
+    assert recorded.standings[1].reason == "no answer in time"
     assert fake.log == ["make room", "stop"]
 
 
@@ -195,6 +195,17 @@ async def test_what_goes_wrong_while_listening_is_a_state_and_it_listens_anew(
         await recorded.until(ConnectorState.BACKING_OFF)
         await recorded.until(ConnectorState.READY)
         await eventually(lambda: fake.log.count("listen") == 2)
+    assert [one.reason for one in recorded.standings if one.reason] == ["gone"]
+
+
+async def test_what_a_listeners_group_of_tasks_raised_is_read_like_the_error_itself(
+    parts: LifeParts, recorded: Recorded
+) -> None:
+    inner = ExceptionGroup("two", [ConnectorNotReadyError("gone", retry_after_s=90.0)])
+    async with living(Fake(hears=[ExceptionGroup("tasks", [inner]), None]), parts):
+        await recorded.until(ConnectorState.BACKING_OFF)
+        took_s = await recorded.until(ConnectorState.READY)
+    assert took_s >= 90.0
     assert [one.reason for one in recorded.standings if one.reason] == ["gone"]
 
 
