@@ -21,6 +21,7 @@ from upright_mail.settings import MailSettings, ServerSettings, Tls
 
 PORTS: Final = {Tls.IMPLICIT: 465, Tls.STARTTLS: 587, Tls.NONE: 25}  # RFC 8314, 6409
 GREYLISTED_S: Final = 60.0
+FAREWELL_S: Final = 2.0
 _SIGN_IN: Final = frozenset({530, 534, 535, 538})  # RFC 4954
 
 
@@ -68,9 +69,11 @@ class Post:
                     await client.login(self._settings.user, self._password.reveal())
             yield client
         finally:
-            with suppress(aiosmtplib.SMTPException, OSError):
-                await client.quit()
-            client.close()
+            try:
+                with suppress(aiosmtplib.SMTPException, OSError):
+                    await client.quit(timeout=FAREWELL_S)
+            finally:  # also when nobody waits for the farewell any more
+                client.close()
 
 
 @contextmanager

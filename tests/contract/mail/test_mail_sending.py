@@ -13,9 +13,10 @@ from email.policy import default
 import pytest
 
 from fixtures.dovecot import Postbox
+from fixtures.eventually import eventually
 from fixtures.mail import ANN, US, context, mail, told
 from fixtures.postbox import listening, put, using
-from fixtures.smtp import DROP, LOSE, Taker, smtp_serving
+from fixtures.smtp import DROP, HANG, LOSE, Taker, smtp_serving
 from upright.api import (
     ConnectorAuthFailedError,
     Destination,
@@ -285,3 +286,16 @@ async def test_a_destination_can_add_no_header(postbox: Postbox) -> None:
         (letter,) = made.letters()
     assert letter["Bcc"] is None
     assert made.taker.to == [ANN]
+
+
+@pytest.mark.feature("mail.smtp")
+async def test_a_send_that_is_cut_leaves_no_line_open(postbox: Postbox) -> None:
+    async with bench(postbox, sent_folder="") as made:
+        made.taker.end.append(HANG)
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(made.connector.send(answer()))
+            await eventually(lambda: made.taker.taken)
+            sending.cancel()
+            await asyncio.wait({sending}, timeout=0.1)  # it says farewell to who does not hear
+            sending.cancel()
+        await eventually(lambda: made.taker.open == 0)
