@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, Table, UniqueConstraint
 from sqlmodel import AutoString, Field, SQLModel
 
-from upright.store import tables_world
+from upright.store import tables_recall, tables_world
 from upright.store.columns import TEXT, big, flag, live_index, serial
 
 
@@ -133,6 +133,8 @@ class Session(SQLModel, table=True):
 
     ``ready_at_ms``: when it may run next, or NULL. ``lease_epoch``: one higher with each claim.
     ``fold_opened_ms`` and ``fold_due_ms``: the quiet window that is open (B2.5), or NULL.
+    ``generation`` counts its compactions; ``prompt_tokens`` is how long its prompt was last, and
+    ``private`` whether this generation has read what a public reply must not hold (B7.6).
     """
 
     id: str = Field(primary_key=True)
@@ -140,6 +142,8 @@ class Session(SQLModel, table=True):
     agent: str
     work_id: str | None = Field(default=None, index=True)
     generation: int = 0
+    prompt_tokens: int = 0
+    private: bool = Field(default=False, sa_column=flag())
     taint: int
     ready_at_ms: int | None = Field(default=None, sa_column=big())
     fold_opened_ms: int | None = Field(default=None, sa_column=big())
@@ -194,7 +198,7 @@ class Handback(SQLModel, table=True):
 
 
 class Entry(SQLModel, table=True):
-    """One message of a transcript, final when it is written."""
+    """One message of a transcript, final when it is written; ``taint`` is its session's with it."""
 
     session_id: str = Field(primary_key=True)
     n: int = Field(primary_key=True)
@@ -203,6 +207,7 @@ class Entry(SQLModel, table=True):
     message_json: str
     digest: str = ""  # of a tool's result, ids and times left out
     ends_turn: bool = False  # the tool says that the model has nothing to add
+    taint: int = 0
     at_ms: int = Field(sa_column=big(null=False))
 
 
@@ -372,3 +377,4 @@ PLACEMENT: Table = _TABLES["placement"]
 WORKSPACE: Table = _TABLES["workspace"]
 LEDGER: Table = _TABLES["ledger"]
 EVENT: Table = _TABLES["event"]
+SNAPSHOT: Table = _TABLES[tables_recall.SnapshotRow.__tablename__]

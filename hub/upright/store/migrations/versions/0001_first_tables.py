@@ -92,6 +92,7 @@ def upgrade() -> None:
         sa.Column("message_json", TEXT, nullable=False),
         sa.Column("digest", TEXT, nullable=False),
         sa.Column("ends_turn", sa.Boolean(), nullable=False),
+        sa.Column("taint", sa.Integer(), nullable=False),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("session_id", "n"),
     )
@@ -387,6 +388,8 @@ def upgrade() -> None:
         sa.Column("agent", TEXT, nullable=False),
         sa.Column("work_id", TEXT, nullable=True),
         sa.Column("generation", sa.Integer(), nullable=False),
+        sa.Column("prompt_tokens", sa.Integer(), nullable=False),
+        sa.Column("private", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("taint", sa.Integer(), nullable=False),
         sa.Column("ready_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("fold_opened_ms", sa.BigInteger(), nullable=True),
@@ -426,6 +429,18 @@ def upgrade() -> None:
         postgresql_where=sa.text("kind = 'router'"),
     )
     op.create_index(op.f("ix_session_work_id"), "session", ["work_id"], unique=False)
+    op.create_table(
+        "snapshot",
+        sa.Column("reader", TEXT, nullable=False),
+        sa.Column("object_id", TEXT, nullable=False),
+        sa.Column("part", TEXT, nullable=False),
+        sa.Column("text", TEXT, nullable=False),
+        sa.Column("trust", sa.Integer(), nullable=False),
+        sa.Column("private", sa.Boolean(), nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("reader", "object_id", "part"),
+    )
+    op.create_index(op.f("ix_snapshot_at_ms"), "snapshot", ["at_ms"], unique=False)
     op.create_table(
         "source",
         sa.Column("name", TEXT, nullable=False),
@@ -678,6 +693,8 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_subscription_thread_id"), table_name="subscription")
     op.drop_table("subscription")
     op.drop_table("source")
+    op.drop_index(op.f("ix_snapshot_at_ms"), table_name="snapshot")
+    op.drop_table("snapshot")
     op.drop_index(op.f("ix_session_work_id"), table_name="session")
     op.drop_index(
         "ix_session_router",
