@@ -1,4 +1,4 @@
-"""Guard: who may use the API. A bearer token, compared in constant time; and a known Host.
+"""Guard: who comes in. Every path has its line in ``needs``; nobody gets past it unasked.
 
 A page of a stranger's site can make a browser send requests to this machine under a name that it
 controls (DNS rebinding): such a request carries that name in its Host header, and is refused.
@@ -14,22 +14,34 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from upright.web.needs import NEEDS, OUTSIDE, VIEWER, Need, name_of
+from upright.web.principal import LOCAL, PRINCIPAL, require
 from upright.web.problems import PARTS, ProblemError
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-GUARDED: Final = ("/v1/", "/metrics")
-OPEN: Final = frozenset({"/v1/device", "/metrics"})
-"""Without a token: a device proves itself on its socket; the gauges tell nothing about anybody."""
 
 
 @web.middleware
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Let only those in who may come in."""
-    if request.path.startswith(GUARDED):
+    need = _need(request)
+    if not need.any_host:
         _check_host(request)
-        if request.path not in OPEN:
-            _check_token(request)
+    if need.role is not None:
+        _check_token(request)
+        require(request, need.role, runs=need.runs)
     return await handler(request)
+
+
+def _need(request: web.Request) -> Need:
+    name = name_of(request)
+    if name is None:  # no such path, or not with this method: which there are is not for strangers
+        return VIEWER if request.path.startswith("/v1/") else OUTSIDE
+    need = NEEDS.get(name)
+    if need is None:
+        detail = f"nobody has said who may use {name}"
+        raise ProblemError(HTTPStatus.FORBIDDEN, "need.unknown", detail)
+    return need
 
 
 def _check_host(request: web.Request) -> None:
@@ -54,3 +66,4 @@ def _check_token(request: web.Request) -> None:
     if scheme.lower() != "bearer" or not right:
         detail = "send the token of the hub's api.token file: Authorization: Bearer …"
         raise ProblemError(HTTPStatus.UNAUTHORIZED, "token.wrong", detail)
+    request[PRINCIPAL] = LOCAL
