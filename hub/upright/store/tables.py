@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, Table, UniqueConstraint
 from sqlmodel import AutoString, Field, SQLModel
 
-from upright.store import tables_recall, tables_world
+from upright.store import tables_authority, tables_recall, tables_world
 from upright.store.columns import TEXT, big, flag, live_index, serial
 
 
@@ -369,6 +369,8 @@ OUTPUT: Table = _TABLES["output"]
 OUTBOX: Table = _TABLES["outbox"]
 RECEIPT: Table = _TABLES["receipt"]
 REQUEST: Table = _TABLES["request"]
+TAINT: Table = _TABLES[tables_authority.TaintRow.__tablename__]
+EFFECT_EDIT: Table = _TABLES[tables_authority.EffectEdit.__tablename__]
 PERSON: Table = _TABLES["person"]
 PERSON_ID: Table = _TABLES["person_id"]
 DEVICE: Table = _TABLES["device"]

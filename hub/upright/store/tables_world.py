@@ -52,7 +52,11 @@ class ReceiptRow(SQLModel, table=True):
 
 
 class Request(SQLModel, table=True):
-    """A pairing, an approval or a question: something only a person can answer."""
+    """A pairing, an approval or a question: something only a person can answer.
+
+    ``trust`` is the taint of the session that asks, ``cause_json`` and ``taint_json`` the ids of
+    what made it ask and of what tainted it. ``no_route`` says why nobody would hear of it.
+    """
 
     id: str = Field(primary_key=True)
     kind: str
@@ -65,6 +69,12 @@ class Request(SQLModel, table=True):
     digest: str = ""
     answer: str = ""
     answered_by: str = ""
+    answered_at_ms: int | None = Field(default=None, sa_column=big())
+    trust: int | None = None
+    cause_json: str = "[]"
+    taint_json: str = "[]"
+    no_route: str = ""
+    again_of: str | None = None  # the request that expired, which this asks once more
     created_at_ms: int = Field(sa_column=big(null=False))
     expires_at_ms: int = Field(sa_column=big(null=False))
     __table_args__ = (Index("ix_request_due", "state", "expires_at_ms"),)

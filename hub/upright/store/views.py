@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from upright.core.request import RequestState
 from upright.core.retention import pruned_on
 from upright.core.transcript import decode
 from upright.core.trigger import Disposition
@@ -25,7 +24,6 @@ from upright.store.tables import (
     LEDGER,
     OUTBOX,
     PAYLOAD,
-    REQUEST,
     SESSION,
     SOURCE,
     SUBSCRIPTION,
@@ -248,14 +246,6 @@ def _entry(row: sa.RowMapping) -> Plain:
 
 
 # ------------------------------------------------------------------ people, devices, sources
-def requests(c: sa.Connection, *, open_only: bool = True) -> list[Plain]:
-    """List what people are asked, the oldest first, with the item's ``goal``."""
-    chosen = sa.select(REQUEST, WORK.c.goal).outerjoin(WORK, WORK.c.id == REQUEST.c.work_id)
-    if open_only:
-        chosen = chosen.where(REQUEST.c.state == RequestState.ASKED.value)
-    return listed(c, chosen.order_by(REQUEST.c.created_at_ms, REQUEST.c.id))
-
-
 def sources(c: sa.Connection) -> list[Plain]:
     """List the sources by name: state, why, and when each was last heard."""
     return listed(c, sa.select(SOURCE).order_by(SOURCE.c.name))

@@ -54,6 +54,7 @@ def routes() -> Iterable[web.RouteDef]:
         post("/v1/sessions/{id}/interrupt", words.interrupt),
         post("/v1/sessions/{id}/ask", words.ask),
         get("/v1/requests", reads.requests),
+        get("/v1/requests/{id}", reads.one_request),
         post("/v1/requests/{id}/answer", commands.answer_request),
         post("/v1/requests/{id}/approve", commands.approve),
         post("/v1/requests/{id}/deny", commands.deny),

@@ -11,7 +11,15 @@ from aiohttp import web
 from upright.core.trigger import Disposition
 from upright.core.wait import WaitKind
 from upright.core.work import TERMINAL, WorkState
-from upright.store import costs, oracle, views, views_devices, views_why, views_work
+from upright.store import (
+    costs,
+    oracle,
+    views,
+    views_devices,
+    views_requests,
+    views_why,
+    views_work,
+)
 from upright.store.plain import Plain
 from upright.store.resolve import Resolved, resolve, row
 from upright.store.unit import Connection
@@ -89,7 +97,13 @@ async def sessions(request: web.Request) -> web.Response:
 async def requests(request: web.Request) -> web.Response:
     """List what people are asked; ``?all=1`` with what is settled."""
     open_only = request.query.get("all") != "1"
-    return await _read(request, lambda c: views.requests(c, open_only=open_only))
+    return await _read(request, lambda c: views_requests.requests(c, open_only=open_only))
+
+
+async def one_request(request: web.Request) -> web.Response:
+    """Show one thing that people are asked, settled or not."""
+    wanted = await whole_id(request, "request")
+    return await _read(request, lambda c: views_requests.request(c, wanted))
 
 
 async def sources(request: web.Request) -> web.Response:

@@ -10,7 +10,7 @@ from fixtures.databases import connected
 from fixtures.store_rows import put, session, story
 from upright.core.trigger import Disposition
 from upright.core.work import WorkState
-from upright.store import costs, views, views_devices, views_work
+from upright.store import costs, views, views_devices, views_requests, views_work
 from upright.store.address import Address
 from upright.store.errors import UnknownIdError
 from upright.store.tables import DELIVERY, PAYLOAD, SESSION
@@ -157,8 +157,8 @@ def test_a_jobs_input_is_shown_by_its_size(c: sa.Connection) -> None:
 
 # ------------------------------------------------------------------ the rest
 def test_open_requests_are_listed_apart_from_settled_ones(c: sa.Connection) -> None:
-    assert ids(views.requests(c)) == ["rq_branch"]
-    assert ids(views.requests(c, open_only=False)) == ["rq_branch", "rq_done"]
+    assert ids(views_requests.requests(c)) == ["rq_branch"]
+    assert ids(views_requests.requests(c, open_only=False)) == ["rq_branch", "rq_done"]
 
 
 def test_a_device_is_listed_with_its_workspaces(c: sa.Connection) -> None:
@@ -220,7 +220,7 @@ def test_every_view_can_be_written_as_json(c: sa.Connection) -> None:
         views.session(c, "se_fix"),
         views.sessions(c, limit=9),
         views.entries(c, "se_fix", limit=9),
-        views.requests(c),
+        views_requests.requests(c),
         views_devices.devices(c),
         views.sources(c),
         views.events_since(c, 0, limit=9),

@@ -84,6 +84,17 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("device_id", "person"),
     )
     op.create_table(
+        "effect_edit",
+        sa.Column("outbox_id", TEXT, nullable=False),
+        sa.Column("n", sa.Integer(), nullable=False),
+        sa.Column("by", TEXT, nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("was_text", TEXT, nullable=False),
+        sa.Column("was_digest", TEXT, nullable=False),
+        sa.Column("digest", TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("outbox_id", "n"),
+    )
+    op.create_table(
         "entry",
         sa.Column("session_id", TEXT, nullable=False),
         sa.Column("n", sa.Integer(), nullable=False),
@@ -366,6 +377,12 @@ def upgrade() -> None:
         sa.Column("digest", TEXT, nullable=False),
         sa.Column("answer", TEXT, nullable=False),
         sa.Column("answered_by", TEXT, nullable=False),
+        sa.Column("answered_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("trust", sa.Integer(), nullable=True),
+        sa.Column("cause_json", TEXT, nullable=False),
+        sa.Column("taint_json", TEXT, nullable=False),
+        sa.Column("no_route", TEXT, nullable=False),
+        sa.Column("again_of", TEXT, nullable=True),
         sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("expires_at_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
@@ -460,6 +477,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("session_id", "thread_id"),
     )
     op.create_index(op.f("ix_subscription_thread_id"), "subscription", ["thread_id"], unique=False)
+    op.create_table(
+        "taint",
+        sa.Column("session_id", TEXT, nullable=False),
+        sa.Column("ref", TEXT, nullable=False),
+        sa.Column("trust", sa.Integer(), nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("session_id", "ref"),
+    )
     op.create_table(
         "thread",
         sa.Column("id", TEXT, nullable=False),
@@ -690,6 +715,7 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_thread_key_thread_id"), table_name="thread_key")
     op.drop_table("thread_key")
     op.drop_table("thread")
+    op.drop_table("taint")
     op.drop_index(op.f("ix_subscription_thread_id"), table_name="subscription")
     op.drop_table("subscription")
     op.drop_table("source")
@@ -813,6 +839,7 @@ def downgrade() -> None:
     )
     op.drop_table("event")
     op.drop_table("entry")
+    op.drop_table("effect_edit")
     op.drop_table("device_share")
     op.drop_table("device")
     op.drop_index(op.f("ix_delivery_trigger_id"), table_name="delivery")
