@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, Table, UniqueConstraint
 from sqlmodel import AutoString, Field, SQLModel
 
-from upright.store import tables_authority, tables_recall, tables_world
+from upright.store import tables_authority, tables_model, tables_recall, tables_world
 from upright.store.columns import TEXT, big, flag, live_index, serial
 
 
@@ -380,3 +380,6 @@ WORKSPACE: Table = _TABLES["workspace"]
 LEDGER: Table = _TABLES["ledger"]
 EVENT: Table = _TABLES["event"]
 SNAPSHOT: Table = _TABLES[tables_recall.SnapshotRow.__tablename__]
+SPENT: Table = tables_model.SPENT
+BUDGET: Table = tables_model.BUDGET
+ENDPOINT: Table = tables_model.ENDPOINT

@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import BigInteger, Column, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
-from upright.store.columns import OwnXact, big, live_index, serial
+from upright.store.columns import OwnXact, big, flag, live_index, serial
 
 
 # ------------------------------------------------------------------ outward, people, devices
@@ -150,15 +150,23 @@ class Workspace(SQLModel, table=True):
 
 # ------------------------------------------------------------------ what happened
 class Ledger(SQLModel, table=True):
-    """What one model call, job or delivery cost."""
+    """What one model call, job or delivery cost (B16.1).
+
+    ``kind`` is model, retry (tries of a call that gave nothing), job or effect.
+    """
 
     seq: int | None = Field(default=None, sa_column=serial())
-    at_ms: int = Field(sa_column=big(null=False))
+    at_ms: int = Field(sa_column=big(null=False, index=True))
     kind: str
     session_id: str = Field(index=True)
     work_id: str | None = Field(default=None, index=True)
     turn_id: str = Field(default="", index=True)
+    source: str = ""  # of the trigger that it was for
+    policy: str = ""  # the rule that judged that trigger
+    agent: str = ""
     model: str = ""
+    tries: int = 0  # HTTP requests that it took; of a `retry` those that failed in vain
+    beside: bool = Field(default=False, sa_column=flag())  # a side call, not a step of the turn
     tokens_input: int = 0
     tokens_cached: int = 0
     tokens_output: int = 0

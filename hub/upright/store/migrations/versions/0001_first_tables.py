@@ -16,6 +16,16 @@ TEXT = sa.String().with_variant(sa.String(collation="C"), "postgresql")  # sorte
 
 def upgrade() -> None:
     op.create_table(
+        "budget",
+        sa.Column("scope", TEXT, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("measure", TEXT, nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("by", TEXT, nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("scope", "name", "measure"),
+    )
+    op.create_table(
         "cursor",
         sa.Column("source", TEXT, nullable=False),
         sa.Column("value", TEXT, nullable=False),
@@ -227,7 +237,12 @@ def upgrade() -> None:
         sa.Column("session_id", TEXT, nullable=False),
         sa.Column("work_id", TEXT, nullable=True),
         sa.Column("turn_id", TEXT, nullable=False),
+        sa.Column("source", TEXT, nullable=False),
+        sa.Column("policy", TEXT, nullable=False),
+        sa.Column("agent", TEXT, nullable=False),
         sa.Column("model", TEXT, nullable=False),
+        sa.Column("tries", sa.Integer(), nullable=False),
+        sa.Column("beside", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("tokens_input", sa.Integer(), nullable=False),
         sa.Column("tokens_cached", sa.Integer(), nullable=False),
         sa.Column("tokens_output", sa.Integer(), nullable=False),
@@ -235,6 +250,7 @@ def upgrade() -> None:
         sa.Column("seconds", sa.Float(), nullable=False),
         sa.PrimaryKeyConstraint("seq"),
     )
+    op.create_index(op.f("ix_ledger_at_ms"), "ledger", ["at_ms"], unique=False)
     op.create_index(op.f("ix_ledger_session_id"), "ledger", ["session_id"], unique=False)
     op.create_index(op.f("ix_ledger_turn_id"), "ledger", ["turn_id"], unique=False)
     op.create_index(op.f("ix_ledger_work_id"), "ledger", ["work_id"], unique=False)
@@ -243,6 +259,17 @@ def upgrade() -> None:
         sa.Column("key", TEXT, nullable=False),
         sa.Column("value", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("key"),
+    )
+    op.create_table(
+        "model_endpoint",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("base_url", TEXT, nullable=False),
+        sa.Column("probe_json", TEXT, nullable=False),
+        sa.Column("probed_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("held_code", TEXT, nullable=False),
+        sa.Column("held_reason", TEXT, nullable=False),
+        sa.Column("held_at_ms", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
         "outbox",
@@ -469,6 +496,26 @@ def upgrade() -> None:
         sa.Column("reconciled_at_ms", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("name"),
     )
+    op.create_table(
+        "spent",
+        sa.Column("scope", TEXT, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("period", sa.Integer(), nullable=False),
+        sa.Column("tokens", sa.BigInteger(), nullable=False),
+        sa.Column("usd_micros", sa.BigInteger(), nullable=False),
+        sa.Column("steps", sa.Integer(), nullable=False),
+        sa.Column("retries", sa.Integer(), nullable=False),
+        sa.Column("repeats", sa.Integer(), nullable=False),
+        sa.Column("millis", sa.BigInteger(), nullable=False),
+        sa.Column("unpriced", sa.Integer(), nullable=False),
+        sa.Column("extra", sa.Integer(), nullable=False),
+        sa.Column("warned_ms", sa.BigInteger(), nullable=True),
+        sa.Column("stopped_ms", sa.BigInteger(), nullable=True),
+        sa.Column("changed_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("scope", "name", "period"),
+    )
+    op.create_index(op.f("ix_spent_changed_ms"), "spent", ["changed_ms"], unique=False)
+    op.create_index(op.f("ix_spent_stopped_ms"), "spent", ["stopped_ms"], unique=False)
     op.create_table(
         "subscription",
         sa.Column("session_id", TEXT, nullable=False),
@@ -718,6 +765,9 @@ def downgrade() -> None:
     op.drop_table("taint")
     op.drop_index(op.f("ix_subscription_thread_id"), table_name="subscription")
     op.drop_table("subscription")
+    op.drop_index(op.f("ix_spent_stopped_ms"), table_name="spent")
+    op.drop_index(op.f("ix_spent_changed_ms"), table_name="spent")
+    op.drop_table("spent")
     op.drop_table("source")
     op.drop_index(op.f("ix_snapshot_at_ms"), table_name="snapshot")
     op.drop_table("snapshot")
@@ -785,10 +835,12 @@ def downgrade() -> None:
     )
     op.drop_index("ix_outbox_due", table_name="outbox")
     op.drop_table("outbox")
+    op.drop_table("model_endpoint")
     op.drop_table("meta")
     op.drop_index(op.f("ix_ledger_work_id"), table_name="ledger")
     op.drop_index(op.f("ix_ledger_turn_id"), table_name="ledger")
     op.drop_index(op.f("ix_ledger_session_id"), table_name="ledger")
+    op.drop_index(op.f("ix_ledger_at_ms"), table_name="ledger")
     op.drop_table("ledger")
     op.drop_index(op.f("ix_job_work_id"), table_name="job")
     op.drop_index(op.f("ix_job_session_id"), table_name="job")
@@ -858,3 +910,4 @@ def downgrade() -> None:
     op.drop_table("delivery")
     op.drop_table("dedupe")
     op.drop_table("cursor")
+    op.drop_table("budget")
