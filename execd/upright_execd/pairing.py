@@ -56,7 +56,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairParts:
-    """What pairing needs. ``show`` tells the person what to compare, once per request."""
+    """What pairing needs. ``show`` tells the person what to compare, once per request.
+
+    ``approve`` blocks while it approves what was shown, where no person is asked (E1.6).
+    """
 
     address: HubAddress
     key: DeviceKey
@@ -65,6 +68,7 @@ class PairParts:
     times: Times
     uniform: Uniform
     show: Callable[[Shown], None]
+    approve: Callable[[Shown], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +142,8 @@ async def _request(
         return await resume(link, session, parts, waiting.asked)
     waiting.asked, shown = await ask(link, session, parts)
     parts.show(shown)
+    if parts.approve is not None:
+        await asyncio.to_thread(parts.approve, shown)
     return None
 
 

@@ -11,7 +11,7 @@ from upright import logs
 from upright.cli.errors import CliError, Exit
 from upright.cli.init import make_home
 from upright.cli.place import Place, pass_place
-from upright.settings.home import write_private
+from upright.settings.home import Home, write_private
 from upright.settings.shape import LogFormat
 
 _host = click.option("--host", help="Where to listen (default: the configuration's).")
@@ -95,6 +95,7 @@ def _run(place: Place, ready_file: Path | None, *, greet: bool = False) -> None:
 def _greet(place: Place, url: str) -> None:
     settings = place.settings
     model = settings.model.base_url or "none: what needs one is held for you (set [model])"
+    token = Home(folder=settings.state_dir).token
     named = ", ".join(settings.sources) or f"none yet: name one in {settings.file}"
     for line in (
         f"Upright serves at {url}",
@@ -102,6 +103,7 @@ def _greet(place: Place, url: str) -> None:
         f"  sources  {named}",
         f"  device   on the machine that has the code: execd pair {url}",
         "           then here: upright device approve CODE",
+        f"           your own, this one: execd pair {url} --token-file {token}",
         "  look     upright inbox --watch",
     ):
         click.echo(line, err=True)
