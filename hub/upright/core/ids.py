@@ -15,6 +15,7 @@ RequestId = NewType("RequestId", str)
 DeviceId = NewType("DeviceId", str)
 TurnId = NewType("TurnId", str)
 WatchId = NewType("WatchId", str)
+MemoryId = NewType("MemoryId", str)
 
 PREFIXES: Final = {
     "trigger": "tr",
@@ -28,6 +29,7 @@ PREFIXES: Final = {
     "device": "dv",
     "turn": "tu",
     "watch": "wa",
+    "memory": "mm",
     "payload": "pl",
     "hub": "hb",
 }

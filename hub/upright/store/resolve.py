@@ -25,6 +25,7 @@ _TABLES: Final[Mapping[str, sa.Table]] = {
     "device": tables.DEVICE,
     "turn": tables.TURN,
     "watch": tables.WATCH,
+    "memory": tables.MEMORY,
     "payload": tables.PAYLOAD,
 }
 MAX_CANDIDATES: Final = 5

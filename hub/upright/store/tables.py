@@ -9,7 +9,13 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, Table, UniqueConstraint
 from sqlmodel import AutoString, Field, SQLModel
 
-from upright.store import tables_authority, tables_model, tables_recall, tables_world
+from upright.store import (
+    tables_agents,
+    tables_authority,
+    tables_model,
+    tables_recall,
+    tables_world,
+)
 from upright.store.columns import TEXT, big, flag, live_index, serial
 
 
@@ -150,6 +156,7 @@ class Session(SQLModel, table=True):
     fold_due_ms: int | None = Field(default=None, sa_column=big())
     lease_epoch: int = 0
     lease_until_ms: int | None = Field(default=None, sa_column=big())
+    home_seq: int = 0  # up to which version of a file it knows its agent's home
     failures: int = 0
     nudges: int = 0
     steps: int = 0
@@ -377,6 +384,9 @@ DEVICE: Table = _TABLES["device"]
 DEVICE_SHARE: Table = _TABLES["device_share"]
 PLACEMENT: Table = _TABLES["placement"]
 WORKSPACE: Table = _TABLES["workspace"]
+AGENT: Table = _TABLES[tables_agents.AGENT]
+HOME_FILE: Table = _TABLES[tables_agents.HOME_FILE]
+MEMORY: Table = _TABLES[tables_agents.MEMORY]
 LEDGER: Table = _TABLES["ledger"]
 EVENT: Table = _TABLES["event"]
 SNAPSHOT: Table = _TABLES[tables_recall.SnapshotRow.__tablename__]

@@ -34,6 +34,7 @@ def c(address: Address) -> Iterator[sa.Connection]:
         ("rq_b", "request", "rq_branch"),
         ("d", "device", "dv_box"),
         ("tu_fix", "turn", "tu_fix"),
+        ("mm_r", "memory", "mm_red"),
         ("pl_red", "payload", "pl_red"),
     ],
 )

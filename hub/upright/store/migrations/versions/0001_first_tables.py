@@ -16,6 +16,14 @@ TEXT = sa.String().with_variant(sa.String(collation="C"), "postgresql")  # sorte
 
 def upgrade() -> None:
     op.create_table(
+        "agent",
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("template", TEXT, nullable=False),
+        sa.Column("added_by", TEXT, nullable=False),
+        sa.Column("added_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name"),
+    )
+    op.create_table(
         "budget",
         sa.Column("scope", TEXT, nullable=False),
         sa.Column("name", TEXT, nullable=False),
@@ -189,6 +197,22 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("trigger_id", "session_id"),
     )
     op.create_table(
+        "home_file",
+        sa.Column("seq", SERIAL, autoincrement=True, nullable=False),
+        sa.Column("agent", TEXT, nullable=False),
+        sa.Column("path", TEXT, nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("text", TEXT, nullable=False),
+        sa.Column("sha256", TEXT, nullable=False),
+        sa.Column("author", TEXT, nullable=False),
+        sa.Column("trust", sa.Integer(), nullable=False),
+        sa.Column("deleted", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("seq"),
+        sa.UniqueConstraint("agent", "path", "version"),
+    )
+    op.create_index("ix_home_file_age", "home_file", ["at_ms"], unique=False)
+    op.create_table(
         "job",
         sa.Column("id", TEXT, nullable=False),
         sa.Column("session_id", TEXT, nullable=False),
@@ -254,6 +278,39 @@ def upgrade() -> None:
     op.create_index(op.f("ix_ledger_session_id"), "ledger", ["session_id"], unique=False)
     op.create_index(op.f("ix_ledger_turn_id"), "ledger", ["turn_id"], unique=False)
     op.create_index(op.f("ix_ledger_work_id"), "ledger", ["work_id"], unique=False)
+    op.create_table(
+        "memory",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("cue", TEXT, nullable=False),
+        sa.Column("text", TEXT, nullable=False),
+        sa.Column("sources_json", TEXT, nullable=False),
+        sa.Column("author", TEXT, nullable=False),
+        sa.Column("session_id", TEXT, nullable=False),
+        sa.Column("turn_id", TEXT, nullable=False),
+        sa.Column("trust", sa.Integer(), nullable=False),
+        sa.Column("times", sa.Integer(), nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("superseded_by", TEXT, nullable=True),
+        sa.Column("superseded_at_ms", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index(
+        "ix_memory_live",
+        "memory",
+        ["kind", "cue", "at_ms"],
+        unique=False,
+        sqlite_where=sa.text("superseded_by IS NULL"),
+        postgresql_where=sa.text("superseded_by IS NULL"),
+    )
+    op.create_index(
+        "ix_memory_old",
+        "memory",
+        ["superseded_at_ms"],
+        unique=False,
+        sqlite_where=sa.text("superseded_by IS NOT NULL"),
+        postgresql_where=sa.text("superseded_by IS NOT NULL"),
+    )
     op.create_table(
         "meta",
         sa.Column("key", TEXT, nullable=False),
@@ -440,6 +497,7 @@ def upgrade() -> None:
         sa.Column("fold_due_ms", sa.BigInteger(), nullable=True),
         sa.Column("lease_epoch", sa.Integer(), nullable=False),
         sa.Column("lease_until_ms", sa.BigInteger(), nullable=True),
+        sa.Column("home_seq", sa.Integer(), nullable=False),
         sa.Column("failures", sa.Integer(), nullable=False),
         sa.Column("nudges", sa.Integer(), nullable=False),
         sa.Column("steps", sa.Integer(), nullable=False),
@@ -837,6 +895,19 @@ def downgrade() -> None:
     op.drop_table("outbox")
     op.drop_table("model_endpoint")
     op.drop_table("meta")
+    op.drop_index(
+        "ix_memory_old",
+        table_name="memory",
+        sqlite_where=sa.text("superseded_by IS NOT NULL"),
+        postgresql_where=sa.text("superseded_by IS NOT NULL"),
+    )
+    op.drop_index(
+        "ix_memory_live",
+        table_name="memory",
+        sqlite_where=sa.text("superseded_by IS NULL"),
+        postgresql_where=sa.text("superseded_by IS NULL"),
+    )
+    op.drop_table("memory")
     op.drop_index(op.f("ix_ledger_work_id"), table_name="ledger")
     op.drop_index(op.f("ix_ledger_turn_id"), table_name="ledger")
     op.drop_index(op.f("ix_ledger_session_id"), table_name="ledger")
@@ -852,6 +923,8 @@ def downgrade() -> None:
     )
     op.drop_index("ix_job_device", table_name="job")
     op.drop_table("job")
+    op.drop_index("ix_home_file_age", table_name="home_file")
+    op.drop_table("home_file")
     op.drop_table("handback")
     op.drop_index(
         "ix_event_work_id",
@@ -911,3 +984,4 @@ def downgrade() -> None:
     op.drop_table("dedupe")
     op.drop_table("cursor")
     op.drop_table("budget")
+    op.drop_table("agent")
