@@ -31,6 +31,9 @@ PREFIXES: Final = {
     "watch": "wa",
     "memory": "mm",
     "payload": "pl",
+    "account": "ac",
+    "sign_in": "si",
+    "token": "tk",
     "hub": "hb",
 }
 

@@ -13,6 +13,7 @@ from upright.store import (
     tables_agents,
     tables_authority,
     tables_model,
+    tables_people,
     tables_recall,
     tables_world,
 )
@@ -250,9 +251,11 @@ class Work(SQLModel, table=True):
     destination_json: str = "null"
     code_json: str = "null"
     reason: str = ""
+    private_to: str = ""  # the one person who may see it; empty: everybody who signs in
     created_at_ms: int = Field(sa_column=big(null=False))
     changed_at_ms: int = Field(sa_column=big(null=False))
     __table_args__ = (
+        live_index("ix_work_private", "private_to <> ''", "private_to"),
         live_index("ix_work_live", "state <> 'completed' AND state <> 'cancelled'", "id"),
     )
 
@@ -347,7 +350,7 @@ class Output(SQLModel, table=True):
     data: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
 
 
-_TABLES = tables_world.METADATA.tables
+_TABLES = {**tables_world.METADATA.tables, **tables_people.METADATA.tables}
 for _column in (column for table in _TABLES.values() for column in table.c):
     if isinstance(_column.type, AutoString):
         _column.type = TEXT

@@ -16,6 +16,30 @@ TEXT = sa.String().with_variant(sa.String(collation="C"), "postgresql")  # sorte
 
 def upgrade() -> None:
     op.create_table(
+        "account",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("role", TEXT, nullable=False),
+        sa.Column("runs", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("email", TEXT, nullable=False),
+        sa.Column("made_by", TEXT, nullable=False),
+        sa.Column("made_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("seen_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("revoked_at_ms", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("name"),
+    )
+    op.create_table(
+        "account_subject",
+        sa.Column("issuer", TEXT, nullable=False),
+        sa.Column("subject", TEXT, nullable=False),
+        sa.Column("account_id", TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("issuer", "subject"),
+    )
+    op.create_index(
+        op.f("ix_account_subject_account_id"), "account_subject", ["account_id"], unique=False
+    )
+    op.create_table(
         "agent",
         sa.Column("name", TEXT, nullable=False),
         sa.Column("template", TEXT, nullable=False),
@@ -23,6 +47,36 @@ def upgrade() -> None:
         sa.Column("added_at_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("name"),
     )
+    op.create_table(
+        "api_token",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("hash", TEXT, nullable=False),
+        sa.Column("account_id", TEXT, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("scopes_json", TEXT, nullable=False),
+        sa.Column("made_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("ends_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("used_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("revoked_at_ms", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("hash"),
+    )
+    op.create_index(op.f("ix_api_token_account_id"), "api_token", ["account_id"], unique=False)
+    op.create_table(
+        "audit",
+        sa.Column("seq", SERIAL, autoincrement=True, nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("who", TEXT, nullable=False),
+        sa.Column("account_id", TEXT, nullable=False),
+        sa.Column("via", TEXT, nullable=False),
+        sa.Column("action", TEXT, nullable=False),
+        sa.Column("object", TEXT, nullable=False),
+        sa.Column("outcome", TEXT, nullable=False),
+        sa.Column("origin", TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("seq"),
+    )
+    op.create_index("ix_audit_at", "audit", ["at_ms"], unique=False)
+    op.create_index("ix_audit_who", "audit", ["who", "seq"], unique=False)
     op.create_table(
         "budget",
         sa.Column("scope", TEXT, nullable=False),
@@ -329,6 +383,16 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
+        "oidc_flow",
+        sa.Column("state_hash", TEXT, nullable=False),
+        sa.Column("browser_hash", TEXT, nullable=False),
+        sa.Column("nonce", TEXT, nullable=False),
+        sa.Column("verifier", TEXT, nullable=False),
+        sa.Column("next", TEXT, nullable=False),
+        sa.Column("ends_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("state_hash"),
+    )
+    op.create_table(
         "outbox",
         sa.Column("id", TEXT, nullable=False),
         sa.Column("session_id", TEXT, nullable=False),
@@ -531,6 +595,30 @@ def upgrade() -> None:
         postgresql_where=sa.text("kind = 'router'"),
     )
     op.create_index(op.f("ix_session_work_id"), "session", ["work_id"], unique=False)
+    op.create_table(
+        "sign_in",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("hash", TEXT, nullable=False),
+        sa.Column("account_id", TEXT, nullable=False),
+        sa.Column("remote", TEXT, nullable=False),
+        sa.Column("agent", TEXT, nullable=False),
+        sa.Column("made_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("seen_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("ends_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("ended_at_ms", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("hash"),
+    )
+    op.create_index(op.f("ix_sign_in_account_id"), "sign_in", ["account_id"], unique=False)
+    op.create_table(
+        "sign_in_link",
+        sa.Column("hash", TEXT, nullable=False),
+        sa.Column("account_id", TEXT, nullable=False),
+        sa.Column("made_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("ends_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("spent_at_ms", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("hash"),
+    )
     op.create_table(
         "snapshot",
         sa.Column("reader", TEXT, nullable=False),
@@ -739,6 +827,7 @@ def upgrade() -> None:
         sa.Column("destination_json", TEXT, nullable=False),
         sa.Column("code_json", TEXT, nullable=False),
         sa.Column("reason", TEXT, nullable=False),
+        sa.Column("private_to", TEXT, nullable=False),
         sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("changed_at_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
@@ -752,6 +841,14 @@ def upgrade() -> None:
         unique=False,
         sqlite_where=sa.text("state <> 'completed' AND state <> 'cancelled'"),
         postgresql_where=sa.text("state <> 'completed' AND state <> 'cancelled'"),
+    )
+    op.create_index(
+        "ix_work_private",
+        "work",
+        ["private_to"],
+        unique=False,
+        sqlite_where=sa.text("private_to <> ''"),
+        postgresql_where=sa.text("private_to <> ''"),
     )
     op.create_index(op.f("ix_work_state"), "work", ["state"], unique=False)
     op.create_index(op.f("ix_work_thread_id"), "work", ["thread_id"], unique=False)
@@ -769,6 +866,12 @@ def downgrade() -> None:
     op.drop_table("workspace")
     op.drop_index(op.f("ix_work_thread_id"), table_name="work")
     op.drop_index(op.f("ix_work_state"), table_name="work")
+    op.drop_index(
+        "ix_work_private",
+        table_name="work",
+        sqlite_where=sa.text("private_to <> ''"),
+        postgresql_where=sa.text("private_to <> ''"),
+    )
     op.drop_index(
         "ix_work_live",
         table_name="work",
@@ -829,6 +932,9 @@ def downgrade() -> None:
     op.drop_table("source")
     op.drop_index(op.f("ix_snapshot_at_ms"), table_name="snapshot")
     op.drop_table("snapshot")
+    op.drop_table("sign_in_link")
+    op.drop_index(op.f("ix_sign_in_account_id"), table_name="sign_in")
+    op.drop_table("sign_in")
     op.drop_index(op.f("ix_session_work_id"), table_name="session")
     op.drop_index(
         "ix_session_router",
@@ -893,6 +999,7 @@ def downgrade() -> None:
     )
     op.drop_index("ix_outbox_due", table_name="outbox")
     op.drop_table("outbox")
+    op.drop_table("oidc_flow")
     op.drop_table("model_endpoint")
     op.drop_table("meta")
     op.drop_index(
@@ -984,4 +1091,12 @@ def downgrade() -> None:
     op.drop_table("dedupe")
     op.drop_table("cursor")
     op.drop_table("budget")
+    op.drop_index("ix_audit_who", table_name="audit")
+    op.drop_index("ix_audit_at", table_name="audit")
+    op.drop_table("audit")
+    op.drop_index(op.f("ix_api_token_account_id"), table_name="api_token")
+    op.drop_table("api_token")
     op.drop_table("agent")
+    op.drop_index(op.f("ix_account_subject_account_id"), table_name="account_subject")
+    op.drop_table("account_subject")
+    op.drop_table("account")
