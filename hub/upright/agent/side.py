@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from upright.agent import prompts, steps
+from upright.agent import steps
+from upright.agent.prompts.notices import BESIDE
 from upright.agent.state import Turn
 from upright.agent.tools import recall
 from upright.agent.tools.base import After, Done, Here, ToolRefusedError, refusal
@@ -99,7 +100,7 @@ class Sides:
     async def _think(self, turn: Turn, shown: tuple[Message, ...], question: TriggerId) -> bool:
         """Ask the model until it answers in words; False when it does not within its steps."""
         stored = await self._units.read(lambda c: _question(c, question))
-        asked = Message(role=Role.USER, text=f"{batch([stored])}\n\n{prompts.BESIDE}")
+        asked = Message(role=Role.USER, text=f"{batch([stored])}\n\n{BESIDE}")
         messages = [*shown, asked]
         for _ in range(self._limits.steps):
             reply = await self._model.complete(_request(turn, messages, question), _unheard)

@@ -6,7 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from upright.agent import card, prompts, toolbox
+from upright.agent import card, toolbox
+from upright.agent.prompts.notices import CUT, NUDGE
+from upright.agent.prompts.system import SYSTEM
 from upright.agent.state import Turn
 from upright.agent.tools import files
 from upright.agent.tools.base import After, Done, Here, Started, ToolRefusedError, refusal
@@ -51,7 +53,7 @@ def begin(u: Unit, claim: Claim) -> Turn:
     turn = Turn.of(turn_id, claim, sessions.load(u.c, claim.session))
     record(u, "engine.claimed", about(turn), {"epoch": claim.epoch})
     if not turn.messages:
-        append(u, turn, Message(role=Role.SYSTEM, text=prompts.SYSTEM[turn.kind]))
+        append(u, turn, Message(role=Role.SYSTEM, text=SYSTEM[turn.kind]))
     if turn.work is not None:
         work.woken(u, work.read(u.c, turn.work))
     return turn
@@ -84,13 +86,19 @@ def about_trigger(turn: Turn, trigger: str) -> About:
 
 
 def append(u: Unit, turn: Turn, message: Message, *, done: Done | None = None) -> int:
-    """Append a message to the rows and to the turn."""
+    """Append a message to the rows and to the turn, whose taint already counts it."""
     answer = Answer(
         call_id=message.call_id,
         digest=done.digest if done else "",
         ends_turn=done.ends_turn if done else False,
     )
-    line = Line(turn=turn.id, message=message, digest=answer.digest, ends_turn=answer.ends_turn)
+    line = Line(
+        turn=turn.id,
+        message=message,
+        digest=answer.digest,
+        ends_turn=answer.ends_turn,
+        taint=turn.taint,
+    )
     number = sessions.append(u, turn.claim, line)
     turn.messages.append(message)
     if message.call_id:
@@ -158,13 +166,13 @@ def _take(u: Unit, turn: Turn, pressing: Pressing) -> None:
     is_router = turn.kind == "router"
     text = batch(triggers, views_routing.hints(u.c, triggers) if is_router else {})
     if pressing.urgent:
-        text = f"{prompts.CUT}\n\n{text}"
+        text = f"{CUT}\n\n{text}"
     if turn.work is not None and not turn.carded:
         text = f"{card.render(u, work.read(u.c, turn.work), triggers)}\n\n{text}"
         turn.carded = True
+    turn.taint = taint((turn.taint, *(trigger.trust for trigger in triggers)))
     number = append(u, turn, Message(role=Role.USER, text=text))
     intake.taken(u.c, turn.claim.session, triggers, number)
-    turn.taint = taint((turn.taint, *(trigger.trust for trigger in triggers)))
     turn.nudges = 0
     sessions.update(u.c, turn.claim, taint=int(turn.taint), nudges=0)
     _took(u, turn, triggers, number)
@@ -190,7 +198,7 @@ def _took(u: Unit, turn: Turn, triggers: Sequence[StoredTrigger], number: int) -
 
 def nudge(u: Unit, turn: Turn) -> None:
     """Tell the model that the item neither waits nor is done."""
-    append(u, turn, Message(role=Role.USER, text=prompts.NUDGE))
+    append(u, turn, Message(role=Role.USER, text=NUDGE))
     turn.nudges += 1
     sessions.update(u.c, turn.claim, nudges=turn.nudges)
 
@@ -252,11 +260,11 @@ def run_call(u: Unit, turn: Turn, call: ToolCall, learned: Around | Agenda | Non
     record(u, "tool.ran", about(turn), {"tool": call.name[:64], "call": call.id})
     match outcome:
         case Done():
-            message = Message(role=Role.TOOL, text=outcome.text, call_id=call.id)
-            append(u, turn, message, done=outcome)
             if outcome.taints < turn.taint:
                 turn.taint = outcome.taints
                 sessions.update(u.c, turn.claim, taint=int(turn.taint))
+            message = Message(role=Role.TOOL, text=outcome.text, call_id=call.id)
+            append(u, turn, message, done=outcome)
         case Started():
             turn.jobs[call.id] = outcome.job
     return after
@@ -284,6 +292,9 @@ def unfinished(c: Connection, ids: Sequence[JobId]) -> list[JobId]:
 
 def answer_jobs(u: Unit, turn: Turn, calls: Sequence[str]) -> None:
     """Answer open calls: with the end of their jobs, or an honest placeholder (B8.3)."""
+    if turn.work is not None:
+        printed = output.trust(work.read(u.c, turn.work))
+        turn.taint = taint((turn.taint, printed))
     names = {call.id: call.name for call in unanswered(turn.messages)}
     for call_id in calls:
         job = jobs.read(u.c, turn.jobs[call_id])
@@ -298,7 +309,4 @@ def answer_jobs(u: Unit, turn: Turn, calls: Sequence[str]) -> None:
         done = Done(body=said, volatile=VOLATILE)
         text = json.dumps(said, ensure_ascii=False)
         append(u, turn, Message(role=Role.TOOL, text=text, call_id=call_id), done=done)
-    if turn.work is not None:
-        printed = output.trust(work.read(u.c, turn.work))
-        turn.taint = taint((turn.taint, printed))
     sessions.update(u.c, turn.claim, taint=int(turn.taint))

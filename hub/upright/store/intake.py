@@ -30,7 +30,7 @@ from upright.store import (
 )
 from upright.store.arrivals import Arrival, Draft, Seen
 from upright.store.events import About, Stop, record, record_all
-from upright.store.sessions import Woken
+from upright.store.folding import Woken, fold
 from upright.store.tables import DELIVERY, SESSION, TRIGGER
 from upright.store.unit import Unit
 
@@ -256,7 +256,7 @@ def _deliver(u: Unit, stored: StoredTrigger, delivery: routing.Delivery, urge: _
         return woken
     told = strategy.chosen(u, stored, delivery.session, urgent=urge.urgent)
     if told.work is None or work.read(u.c, told.work).state is not WorkState.BLOCKED:
-        woken = sessions.fold(u, delivery.session, urge.quiet, pressing=urge.pressing)
+        woken = fold(u, delivery.session, urge.quiet, pressing=urge.pressing)
     taken = {"strategy": told.strategy.value, "folded": woken.folded}
     u.c.execute(_ADD_DELIVERY, {**row, **taken})
     if told.work is not None and stored.source != HUB_SOURCE:

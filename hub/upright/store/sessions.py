@@ -9,7 +9,6 @@ from typing import Final, cast
 
 import sqlalchemy as sa
 
-from upright.core import fold as folding
 from upright.core.ids import SessionId, WorkId
 from upright.core.mandate import Trust
 from upright.core.transcript import Message, decode, encode
@@ -71,7 +70,7 @@ _ENTRIES: Final = (
     .order_by(ENTRY.c.n)
 )
 _EPOCH: Final = sa.select(SESSION.c.lease_epoch).where(_ONE)
-_GIVEN: Final = ("turn_id", "message_json", "digest", "ends_turn", "at_ms")
+_GIVEN: Final = ("turn_id", "message_json", "digest", "ends_turn", "taint", "at_ms")
 # the fence, the next number and the generation in one statement
 _ADD_ENTRY: Final = (
     ENTRY.insert()
@@ -100,18 +99,6 @@ _FIRST_DUE: Final = (
     .where(_INBOX, DELIVERY.c.wake)
     .order_by(DELIVERY.c.folded)
     .limit(1)
-)
-_FOLDS: Final = sa.select(
-    _READY, SESSION.c.failures, SESSION.c.fold_opened_ms, SESSION.c.fold_due_ms
-).where(_ONE, SESSION.c.ended_at_ms.is_(None))
-_FOLD: Final = (
-    SESSION.update()
-    .where(_ONE)
-    .values(
-        ready_at_ms=sa.bindparam("ready_ms"),
-        fold_opened_ms=sa.bindparam("opened_ms"),
-        fold_due_ms=sa.bindparam("due_ms"),
-    )
 )
 
 
@@ -184,39 +171,6 @@ def ensure_router(u: Unit) -> SessionId:
 def wake(u: Unit, session: str) -> None:
     """Make a live session ready now, unless it is ready earlier."""
     u.c.execute(_WAKE, {"session": session, "now_ms": u.now_ms})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Woken:
-    """How a session was woken: ``folded``, when what came waits; ``sooner``, when it is ready."""
-
-    folded: bool
-    sooner: bool
-
-
-def fold(u: Unit, session: str, quiet: folding.Quiet, *, pressing: bool) -> Woken:
-    """Wake a live session by the rule of B2.5: now, or at the end of its quiet window.
-
-    ``sooner`` says that it is ready earlier than anybody knew: the engine wants a hint.
-    """
-    row = u.c.execute(_FOLDS, {"session": session}).one_or_none()
-    if row is None:
-        return Woken(folded=False, sooner=False)
-    opened_ms, due_ms = row.fold_opened_ms, row.fold_due_ms
-    window = None if due_ms is None else folding.Window(opened_ms=opened_ms, due_ms=due_ms)
-    standing = folding.Standing(window=window, ready_ms=row.ready_at_ms, failing=row.failures > 0)
-    done = folding.fold(standing, u.now_ms, quiet, pressing=pressing)
-    if (done.window, done.ready_ms) != (window, row.ready_at_ms):
-        after = done.window
-        values = {
-            "session": session,
-            "ready_ms": done.ready_ms,
-            "opened_ms": after.opened_ms if after else None,
-            "due_ms": after.due_ms if after else None,
-        }
-        u.c.execute(_FOLD, values)
-    sooner = row.ready_at_ms is None or done.ready_ms < row.ready_at_ms
-    return Woken(folded=done.folded, sooner=sooner)
 
 
 def park(c: sa.Connection, session: str) -> None:
@@ -344,10 +298,14 @@ def load(c: sa.Connection, session: str) -> Loaded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A message to be appended, in which turn; with a tool message what is known of its result."""
+    """A message to be appended, in which turn; with a tool message what is known of its result.
+
+    ``taint`` is the session's with this message.
+    """
 
     turn: str
     message: Message
+    taint: Trust = Trust.STRANGER
     digest: str = ""
     ends_turn: bool = False
 
@@ -365,6 +323,7 @@ def append(u: Unit, lease: Claim, line: Line) -> int:
         "message_json": encode(line.message),
         "digest": line.digest,
         "ends_turn": line.ends_turn,
+        "taint": int(line.taint),
         "at_ms": u.now_ms,
     }
     number: int | None = u.c.scalar(_ADD_ENTRY, entry)

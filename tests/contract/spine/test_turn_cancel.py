@@ -22,7 +22,7 @@ from fixtures.agents import (
 )
 from fixtures.red_to_green import check
 from fixtures.still_hub import ANN, EVE, POLICY, RULES, StillHub, trigger
-from upright.agent.prompts import CUT
+from upright.agent.prompts.notices import CUT
 from upright.core.gate import Rule, Verdict
 from upright.core.strategy import OPERATOR_INTERRUPT
 from upright.core.work import WorkState

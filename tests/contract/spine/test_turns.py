@@ -24,7 +24,7 @@ from fixtures.agents import (
     worker,
 )
 from fixtures.still_hub import ANN, EVE, START_MS, StillHub, trigger
-from upright.agent.prompts import NUDGE
+from upright.agent.prompts.notices import NUDGE
 from upright.core.trigger import Disposition
 from upright.core.wait import WaitState
 from upright.core.work import WorkState
