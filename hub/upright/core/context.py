@@ -1,18 +1,18 @@
 """Context: what the model is shown of a trigger, a job or a work item; foreign text can't escape.
 
-Text from outside stands in a block as JSON whose ``<`` and ``>`` are escaped, so that nothing in
-it can close the block or imitate another (B14.1). Headers are made of ids and enums only.
+Text from outside stands in a block (see ``material``). Headers are made of ids and enums only.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from upright.core.mandate import Trust, instructs
+from upright.core.mandate import instructs
+from upright.core.material import block, escaped
 from upright.core.trigger import StoredTrigger
 from upright.core.work import WorkItem
 
@@ -21,18 +21,8 @@ BATCH_CAP_BYTES: Final = 12 * 1024
 LEAST_SHARE_BYTES: Final = 256  # of a batch: 48 triggers have a block each
 NAME_CAP_BYTES: Final = 200
 MAX_FACTS: Final = 30
+_KIND: Final = re.compile(r"[a-z0-9_.-]{1,64}")
 NO_HINTS: Final[Mapping[str, str]] = MappingProxyType({})
-
-
-def escaped(value: object) -> str:
-    """Write JSON that holds no angle bracket, so that it can stand inside a block."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def block(label: str, trust: Trust, value: object) -> str:
-    """Wrap material: what it is, how far it is trusted, and the JSON of it."""
-    return f'<material of="{label}" trust="{trust.label}">\n{escaped(value)}\n</material>'
 
 
 def cut(text: str, cap_bytes: int, *, where: str) -> str:
@@ -101,10 +91,11 @@ def batch(triggers: Sequence[StoredTrigger], hints: Mapping[str, str] = NO_HINTS
 
 
 def _header(stored: StoredTrigger) -> str:
-    actor = stored.trigger.actor
+    actor, kind = stored.trigger.actor, stored.trigger.kind
+    told = kind if _KIND.fullmatch(kind) else "other"  # a connector may make it of its payload
     role = "instruction" if instructs(actor.kind) else "material"
     return (
-        f"trigger {stored.id} kind={stored.trigger.kind} channel={stored.trigger.channel}"
+        f"trigger {stored.id} kind={told} channel={stored.trigger.channel}"
         f" actor={actor.kind} role={role} thread={stored.thread}"
     )
 

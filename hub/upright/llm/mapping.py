@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from upright.core.material import tool_result
 from upright.core.transcript import Message, Role, ToolCall, ToolSpec
 
 NOT_IN_A_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]")
@@ -40,7 +41,8 @@ def to_tools(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
 def _message(message: Message) -> dict[str, Any]:
     match message.role:
         case Role.TOOL:
-            return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+            content = tool_result(message.text)
+            return {"role": "tool", "tool_call_id": message.call_id, "content": content}
         case Role.ASSISTANT if message.calls:
             return {
                 "role": "assistant",

@@ -59,7 +59,11 @@ def test_each_role_has_its_form() -> None:
                 }
             ],
         },
-        {"role": "tool", "tool_call_id": "c1", "content": "{}"},
+        {
+            "role": "tool",
+            "tool_call_id": "c1",
+            "content": '<material of="tool result">\n{}\n</material>',
+        },
     ]
 
 

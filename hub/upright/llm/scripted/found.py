@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 DECODER: Final = json.JSONDecoder()
 MAX_DEPTH: Final = 8
+BLOCK: Final = re.compile(r"<material [^>]*>\n(?P<json>.*)\n</material>", re.DOTALL)
 
 
 def object_of(text: str) -> Mapping[str, Any]:
-    """Return the object that a whole text is; an empty one when it is none."""
+    """Return the object that a whole text is, in a block or not; an empty one when it is none."""
+    block = BLOCK.fullmatch(text)
     try:
-        value = json.loads(text)
+        value = json.loads(block["json"] if block else text)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
