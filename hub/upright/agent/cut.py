@@ -17,7 +17,9 @@ from upright.core.outbox import OutboxState
 from upright.core.transcript import Message, Role, ToolCall
 from upright.engine.ports import Reckoned
 from upright.store import jobs, outbox, sessions, strategy
-from upright.store.events import Cost, charge, record
+from upright.store.budgets import spend
+from upright.store.events import record
+from upright.store.ledger import Cost
 from upright.store.unit import Unit
 
 REPLY: Final = "reply"
@@ -41,8 +43,9 @@ def thought(u: Unit, turn: Turn, used: Reckoned, seconds: float) -> None:
         tokens_output=used.usage.output,
         usd_micros=used.cost_usd_micros,
         seconds=seconds,
+        tries=1,
     )
-    charge(u, cost)
+    spend(u, cost)
     for trigger in strategy.pressing(u.c, turn.claim.session).urgent:
         cut = about_trigger(turn, trigger)
         told = {"model": used.model, "seconds": round(seconds, 3)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from upright.api import EffectClass
+from upright.core.budget import Caps
 from upright.core.wait import DEADLINES_S, WaitKind
 
 DAY_S: Final = 24 * 3600
@@ -20,13 +21,15 @@ LIVES_S: Final[Mapping[EffectClass, int]] = {
 class Terms:
     """Deadlines of waits by kind, and lives of unsent effects by class, in seconds.
 
-    A timer's deadline is what was asked for. A class without a life of its own has a day.
+    A timer's deadline is what was asked for. A class without a life of its own has a day. ``caps``
+    are the budgets of the configuration; a person may set others beside them.
     """
 
     deadlines_s: Mapping[WaitKind, int] = field(
         default_factory=lambda: {kind: seconds for kind, (seconds, _) in DEADLINES_S.items()}
     )
     lives_s: Mapping[EffectClass, int] = field(default_factory=lambda: dict(LIVES_S))
+    caps: Caps = field(default_factory=Caps)
 
     def life_ms(self, effect: EffectClass) -> int:
         """Return how long an unsent effect of this class is worth sending."""

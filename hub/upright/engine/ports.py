@@ -120,6 +120,20 @@ class ModelRequestError(ModelError):
     code = "model.request"
 
 
+class ModelHeldError(ModelError):
+    """No call is made: a budget is used up, or a person must mend the endpoint first (B16).
+
+    ``until_ms`` is when it ends by itself, in epoch milliseconds; None: a person ends it.
+    """
+
+    code = "model.held"
+
+    def __init__(self, reason: str, *, until_ms: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.until_ms = until_ms
+
+
 class ChatModel(Protocol):
     """A model behind a streamed chat endpoint."""
 

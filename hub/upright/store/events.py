@@ -1,13 +1,13 @@
-"""Events: the trail that each stop of the one-way flow leaves, and the ledger beside it."""
+"""Events: the trail that each stop of the one-way flow leaves."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
-from upright.store.tables import EVENT, LEDGER
+from upright.store.tables import EVENT
 from upright.store.unit import Unit
 
 
@@ -27,7 +27,6 @@ Stop = tuple[str, About, Mapping[str, object]]
 """The name of a stop, what it is about, and what else there is to say."""
 
 _ADD: Final = EVENT.insert()
-_CHARGE: Final = LEDGER.insert()
 
 
 def record(u: Unit, stop: str, about: About, data: Mapping[str, object] | None = None) -> None:
@@ -52,24 +51,3 @@ def record_all(u: Unit, *stops: Stop) -> None:
         for stop, about, data in stops
     ]
     u.c.execute(_ADD, rows)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """One row of the ledger."""
-
-    kind: str
-    session_id: str
-    work_id: str | None = None
-    turn_id: str = ""
-    model: str = ""
-    tokens_input: int = 0
-    tokens_cached: int = 0
-    tokens_output: int = 0
-    usd_micros: int | None = None
-    seconds: float = 0.0
-
-
-def charge(u: Unit, cost: Cost) -> None:
-    """Write down what something cost."""
-    u.c.execute(_CHARGE, {"at_ms": u.now_ms, **asdict(cost)})

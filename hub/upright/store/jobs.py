@@ -16,7 +16,8 @@ from upright.core.job import TERMINAL, Job, JobState
 from upright.core.wait import WaitKind, Wake
 from upright.store import intake, output, waits, watches, work
 from upright.store.errors import UnknownIdError
-from upright.store.events import About, Cost, charge, record
+from upright.store.events import About, record
+from upright.store.ledger import Cost, charge
 from upright.store.tables import JOB
 from upright.store.unit import Unit
 from upright_wire.command import Ending, Outcome, Started

@@ -17,7 +17,8 @@ from upright.core.outbox import OutboxItem, OutboxState
 from upright.core.work import WorkState
 from upright.store import codec, echo, intake, receipts, threads, work
 from upright.store.errors import NotNowError, UnknownIdError
-from upright.store.events import About, Cost, charge, record
+from upright.store.events import About, record
+from upright.store.ledger import Cost, charge
 from upright.store.tables import EVENT, OUTBOX, SESSION
 from upright.store.unit import Unit
 

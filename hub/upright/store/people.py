@@ -20,6 +20,7 @@ from upright.store import (
     oversight,
     requests,
     threads,
+    unheld,
     waits,
     work,
 )
@@ -81,6 +82,8 @@ def answer(u: Unit, request: str, text: str, by: str) -> SessionId | None:
     if asked.kind is not RequestKind.QUESTION:
         raise NotNowError(request, "this is no question: approve or deny it")
     requests.answer(u, asked, text, by)
+    if unheld.answered(u, asked, text, by):
+        return None  # whom it lets go on is in the queue
     title = f"the answer to: {asked.prompt[:200]}"
     return _tell(u, asked, "operator.answer", title=title, text=text)
 
