@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from upright.agent.spending import in_vain
 from upright.agent.state import Turn
-from upright.agent.steps import MODEL, about
+from upright.agent.steps import about
 from upright.agent.tools.base import After
 from upright.core.backoff import Backoff
 from upright.core.transcript import Role
 from upright.core.turn import Ending
-from upright.core.wait import WaitKind
+from upright.core.wait import OnDeadline, WaitKind
 from upright.core.work import TERMINAL, WorkItem, WorkState
+from upright.engine.ports import Reckoned
 from upright.store import intake, jobs, requests, sessions, turns, waits, work
 from upright.store.events import record
+from upright.store.holds import MODEL
 from upright.store.unit import Unit
 
+HELD: Final = "held"
 BACKOFF: Final = Backoff(base_s=1.0, cap_s=300.0)
 _WHY: Final = {
     Ending.UNSETTLED: "The worker stopped without saying what it waits for. What now?",
@@ -25,20 +29,24 @@ _WHY: Final = {
 }
 
 
-def rest(u: Unit, turn: Turn, ending: Ending) -> After:
-    """End a turn: the item takes its waiting state, or is over, or a person is asked."""
+def rest(u: Unit, turn: Turn, ending: Ending, reason: str = "") -> After:
+    """End a turn: the item takes its waiting state, or is over, or a person is asked.
+
+    *reason* says which bound it reached, if it did (B13.1).
+    """
+    why = f"{_WHY.get(ending, '')} {reason}".strip()
     after = After(timers=True)
     item = work.read(u.c, turn.work) if turn.work else None
     over = item is not None and item.state in TERMINAL
     if item is not None and not over:
         _wait_for_jobs(u, turn, item)
         if ending in _WHY:
-            work.ask(u, item, f"{_WHY[ending]}\n\n{_last_words(turn)}".strip())
+            work.ask(u, item, f"{why}\n\n{_last_words(turn)}".strip())
         work.rest(u, work.read(u.c, item.id))
     elif item is None and ending in _WHY:
-        question = f"The router stopped: {ending.value}.\n\n{_last_words(turn)}".strip()
+        question = f"The router stopped: {ending.value} {reason}.\n\n{_last_words(turn)}".strip()
         requests.ask(u, requests.Asking(prompt=question, session=turn.claim.session))
-    _end(u, turn, ending.value, retry_at_ms=None, over=over)
+    _end(u, turn, ending.value, _Next(over=over, reason=reason))
     if over:
         after.sessions.update(intake.fall_back(u, turn.claim.session))
     return after
@@ -62,29 +70,49 @@ def _last_words(turn: Turn) -> str:
     return said[-1][:2000] if said else ""
 
 
-def _end(u: Unit, turn: Turn, ending: str, *, retry_at_ms: int | None, over: bool) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Next:
+    """What follows a turn: another at a time, or none ever, or what its inbox says."""
+
+    retry_at_ms: int | None = None
+    over: bool = False
+    reason: str = ""
+
+
+_INBOX: Final = _Next()
+
+
+def _end(u: Unit, turn: Turn, ending: str, then: _Next = _INBOX) -> None:
     turns.end(u, turn.id, ending=ending, steps=turn.steps)
-    sessions.finish(u, turn.claim, retry_at_ms=retry_at_ms, end=over)
+    sessions.finish(u, turn.claim, retry_at_ms=then.retry_at_ms, end=then.over)
     if turn.work is not None and work.read(u.c, turn.work).state is WorkState.BLOCKED:
         sessions.park(u.c, turn.claim.session)
-    record(u, "turn.ended", about(turn), {"ending": ending, "steps": turn.steps})
+    told = {"ending": ending, "steps": turn.steps}
+    record(u, "turn.ended", about(turn), {**told, "reason": then.reason} if then.reason else told)
 
 
 # ------------------------------------------------------------------ the model failed
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why the model gave nothing; ``retries`` says that the same request may work later."""
+    """Why the model gave nothing; ``retries`` says that the same request may work later.
+
+    ``attempts`` were made, and ``wasted`` is what they are thought to have used.
+    """
 
     code: str
     reason: str
     retry_after_s: float | None
     retries: bool
     roll: float
+    attempts: int = 0
+    wasted: Reckoned | None = None
 
 
 def failed(u: Unit, turn: Turn, failure: Failure) -> None:
     """End a turn whose model failed: wait for it with a growing pause, or ask a person."""
     turn.failures += 1
+    if failure.wasted is not None:
+        in_vain(u, turn, failure.wasted, tries=failure.attempts)
     sessions.update(u.c, turn.claim, failures=turn.failures)
     item = work.read(u.c, turn.work) if turn.work else None
     why = f"the model ({failure.code}): {failure.reason}"[:500]
@@ -103,7 +131,7 @@ def failed(u: Unit, turn: Turn, failure: Failure) -> None:
         requests.ask(u, requests.Asking(prompt=question, session=turn.claim.session))
     if item is not None:
         work.rest(u, work.read(u.c, item.id))
-    _end(u, turn, failure.code, retry_at_ms=retry_at_ms, over=False)
+    _end(u, turn, failure.code, _Next(retry_at_ms=retry_at_ms, reason=why))
 
 
 def _wait_for_model(u: Unit, item: WorkItem, why: str) -> None:
@@ -112,6 +140,36 @@ def _wait_for_model(u: Unit, item: WorkItem, why: str) -> None:
         waits.register(u, item.id, waits.Asked(kind=WaitKind.SYSTEM, ref=MODEL, why=why))
 
 
+def held(u: Unit, turn: Turn, reason: str, until_ms: int | None) -> None:
+    """End a turn for which no model call may be made: a budget is used up, or a breaker open.
+
+    The item waits until the time when that ends by itself, or for the person who ends it.
+    """
+    item = work.read(u.c, turn.work) if turn.work else None
+    why = reason[:500]
+    if item is not None:
+        known = [wait for wait in waits.open_of(u.c, item.id) if wait.ref == MODEL]
+        if not any(wait.why == why for wait in known):
+            waits.register(u, item.id, _until(why, until_ms, u.now_ms))
+        work.rest(u, work.read(u.c, item.id))
+    retry_at_ms = until_ms if item is None else None
+    _end(u, turn, HELD, _Next(retry_at_ms=retry_at_ms, reason=why))
+
+
+def _until(why: str, until_ms: int | None, now_ms: int) -> waits.Asked:
+    """Wait for the model: to a time, when the worker looks again; else as long as its kind does."""
+    if until_ms is None:
+        return waits.Asked(kind=WaitKind.SYSTEM, ref=MODEL, why=why)
+    seconds = max(-(-(until_ms - now_ms) // 1000), 1)
+    return waits.Asked(
+        kind=WaitKind.SYSTEM,
+        ref=MODEL,
+        why=why,
+        deadline_s=seconds,
+        on_deadline=OnDeadline.LOOK,
+    )
+
+
 def interrupt(u: Unit, turn: Turn) -> None:
     """End a turn because the hub stops: it goes on at the next start, from here."""
-    _end(u, turn, "interrupted", retry_at_ms=u.now_ms, over=False)
+    _end(u, turn, "interrupted", _Next(retry_at_ms=u.now_ms))

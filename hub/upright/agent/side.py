@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from upright.agent import steps
+from upright.agent import spending, steps
 from upright.agent.prompts.notices import BESIDE
 from upright.agent.state import Turn
 from upright.agent.tools import recall
@@ -138,7 +138,7 @@ def _question(c: Connection, question: TriggerId) -> StoredTrigger:
 def _step(u: Unit, turn: Turn, reply: ChatReply) -> list[Message]:
     """Charge a step that calls tools, and answer its calls; whatever could change is refused."""
     sessions.check(u.c, turn.claim)
-    steps.spent(u, turn, reply, beside=True)
+    spending.replied(u, turn, reply, beside=True)
     return [
         Message(role=Role.TOOL, text=_outcome(u, turn, call).text, call_id=call.id)
         for call in reply.calls
@@ -178,7 +178,7 @@ def answered(u: Unit, end: Answered) -> bool:
     """Store an answer beside its question; False when the turn has taken the question itself."""
     turn, question = end.turn, end.question
     sessions.check(u.c, turn.claim)
-    steps.spent(u, turn, end.reply, beside=True)
+    spending.replied(u, turn, end.reply, beside=True)
     if not strategy.answered_beside(u, turn.claim.session, question.id):
         return False
     notice = intake.Notice(

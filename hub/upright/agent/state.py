@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 
+from upright.core.budget import NOTHING, Used
 from upright.core.ids import JobId, WorkId
 from upright.core.mandate import Trust
 from upright.core.transcript import Message
@@ -28,6 +29,8 @@ class Turn:
     messages: list[Message]
     answers: dict[str, Answer]
     steps: int = 0
+    began_ms: int = 0
+    used: Used = NOTHING
     jobs: dict[str, JobId] = field(default_factory=dict)  # open call → its job
     carded: bool = False  # this turn has shown the work card
     declined: frozenset[str] = frozenset()  # questions that no side step answers

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from upright.agent import card, toolbox
+from upright.agent import card, spending, toolbox
 from upright.agent.prompts.notices import CUT, NUDGE
 from upright.agent.prompts.system import SYSTEM
 from upright.agent.state import Turn
@@ -27,6 +27,7 @@ from upright.core.wait import WaitKind, Wake
 from upright.core.work import TERMINAL, WorkItem, WorkState
 from upright.engine.ports import ChatReply
 from upright.store import (
+    holds,
     intake,
     jobs,
     matching,
@@ -38,19 +39,17 @@ from upright.store import (
     waits,
     work,
 )
-from upright.store.events import About, Cost, charge, record
+from upright.store.events import About, record
 from upright.store.sessions import Answer, Claim, Line
 from upright.store.strategy import Pressing
 from upright.store.unit import Connection, Unit
-
-MODEL = "model"
-"""What an item waits for while the model can't be reached."""
 
 
 def begin(u: Unit, claim: Claim) -> Turn:
     """Begin a turn: load the session, wake its item; a new session gets its system message."""
     turn_id = turns.begin(u, claim)
     turn = Turn.of(turn_id, claim, sessions.load(u.c, claim.session))
+    turn.began_ms = u.now_ms
     record(u, "engine.claimed", about(turn), {"epoch": claim.epoch})
     if not turn.messages:
         append(u, turn, Message(role=Role.SYSTEM, text=SYSTEM[turn.kind]))
@@ -133,6 +132,7 @@ def _view(c: Connection, turn: Turn, pressing: Pressing) -> View:
         inbox=came.waiting if due else 0,
         folded=came.waiting if came.waking > beside else 0,
         steps=turn.steps,
+        used=turn.used,
         nudges=turn.nudges,
         settled=_settled(c, item, is_busy=any(job.state not in OVER for job in mine)),
         started=dict.fromkeys(turn.jobs, True),
@@ -206,38 +206,13 @@ def nudge(u: Unit, turn: Turn) -> None:
 # ------------------------------------------------------------------ the model
 def replied(u: Unit, turn: Turn, reply: ChatReply) -> None:
     """Commit what the model said, before anything of it is done (B8.2); charge it."""
+    spending.replied(u, turn, reply, beside=False)
     append(u, turn, Message(role=Role.ASSISTANT, text=reply.text, calls=reply.calls))
     turn.steps += 1
     turn.failures = 0
     sessions.update(u.c, turn.claim, failures=0)
     if turn.work is not None:
-        waits.settle(u.c, turn.work, Wake(kind=WaitKind.SYSTEM, ref=MODEL))
-    spent(u, turn, reply, beside=False)
-
-
-def spent(u: Unit, turn: Turn, reply: ChatReply, *, beside: bool) -> None:
-    """Charge a model call, and note it; *beside* the turn or in it."""
-    cost = Cost(
-        kind="model",
-        session_id=turn.claim.session,
-        work_id=turn.work,
-        turn_id=turn.id,
-        model=reply.model,
-        tokens_input=reply.usage.input,
-        tokens_cached=reply.usage.cached,
-        tokens_output=reply.usage.output,
-        usd_micros=reply.cost_usd_micros,
-        seconds=reply.seconds,
-    )
-    charge(u, cost)
-    said = {
-        "model": reply.model,
-        "calls": [call.name for call in reply.calls],
-        "first_byte_ms": u.now_ms - round(1000 * (reply.seconds - reply.first_byte_s)),
-        "seconds": round(reply.seconds, 3),
-        "attempts": reply.attempts,
-    }
-    record(u, "llm.replied", about(turn), {**said, "beside": True} if beside else said)
+        waits.settle(u.c, turn.work, Wake(kind=WaitKind.SYSTEM, ref=holds.MODEL))
 
 
 # ------------------------------------------------------------------ tools

@@ -43,6 +43,7 @@ from upright.engine.ports import (
     Devices,
     Lease,
     ModelError,
+    ModelHeldError,
     ModelUnavailableError,
     Outward,
     Talk,
@@ -178,8 +179,8 @@ class _Run:
                 await self._heard.wait(self._parts.limits.listen_s)
             case Nudge():
                 await self._write(steps.nudge)
-            case Rest(ending):
-                self._hint(await self._write(lambda u, t: settle.rest(u, t, ending)))
+            case Rest(ending, reason):
+                self._hint(await self._write(lambda u, t: settle.rest(u, t, ending, reason)))
                 return False
             case _:
                 assert_never(action)
@@ -240,6 +241,11 @@ class _Run:
         except ModelUnavailableError as error:
             await self._fail(error, retry_s=error.retry_after_s, retries=True)
             return False
+        except ModelHeldError as error:
+            reason, until_ms = error.reason, error.until_ms
+            await self._write(lambda u, t: settle.held(u, t, reason, until_ms))
+            self._parts.timers()
+            return False
         except ModelError as error:
             await self._fail(error, retry_s=None, retries=False)
             return False
@@ -257,6 +263,8 @@ class _Run:
             retry_after_s=retry_s,
             retries=retries,
             roll=self._parts.roll(),
+            attempts=getattr(error, "attempts", 0),
+            wasted=getattr(error, "wasted", None),
         )
         await self._write(lambda u, t: settle.failed(u, t, failure))
         self._parts.timers()

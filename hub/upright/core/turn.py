@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from upright.core.budget import NOTHING, Amounts, Used, reached
 from upright.core.transcript import Message, Role, ToolCall, unanswered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds of one turn; reaching one stops it at a safe point, with the reason."""
+    """Bounds of one turn; reaching one stops it at a safe point, with the reason (B13.1).
+
+    ``caps``: of what it uses in all; see :mod:`upright.core.budget`.
+    """
 
     max_steps: int = 60
     max_same_results: int = 3
     max_nudges: int = 1
+    caps: Amounts = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,7 @@ class View:
     urgent: bool = False
     beside: int = 0
     asides: int = 0
+    used: Used = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +106,10 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """End the turn."""
+    """End the turn; ``reason`` says which of several bounds it reached."""
 
     ending: Ending
+    reason: str = ""
 
 
 Action = TakeInbox | CallModel | RunCall | AwaitJobs | CutShort | AwaitSide | Nudge | Rest
@@ -138,7 +145,9 @@ def _go_on(view: View, limits: Limits) -> Action:
     if _ended(view.messages) or (view.settled and _last_calls(view.messages) & view.ending):
         return _rest(view, limits)
     if view.steps >= limits.max_steps:
-        return Rest(Ending.TOO_LONG)
+        return Rest(Ending.TOO_LONG, f"{view.steps} of {limits.max_steps} steps in one turn")
+    if over := reached(view.used, limits.caps):
+        return Rest(Ending.TOO_LONG, over)
     return TakeInbox() if view.folded or view.asides else CallModel()
 
 

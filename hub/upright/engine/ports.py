@@ -69,7 +69,8 @@ class Usage:
 class ChatReply:
     """What the model said: text, tool calls, or both; every call has an id unique in the session.
 
-    ``cost_usd_micros`` is None when the price isn't known. ``attempts`` counts the HTTP tries.
+    ``cost_usd_micros`` is None when the price isn't known. ``attempts`` counts the HTTP tries;
+    ``wasted`` is what those of them that broke off are thought to have used.
     """
 
     model: str
@@ -80,6 +81,7 @@ class ChatReply:
     seconds: float
     cost_usd_micros: int | None = None
     attempts: int = 1
+    wasted: Reckoned | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +100,26 @@ class ModelError(Exception):
 
 
 class ModelUnavailableError(ModelError):
-    """The model can't be reached, is overloaded or broke off; try later."""
+    """The model can't be reached, is overloaded or broke off; try later.
+
+    ``attempts`` were made, and ``wasted`` is what they are thought to have used.
+    """
 
     code = "model.unavailable"
 
-    def __init__(self, reason: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retry_after_s: float | None = None,
+        attempts: int = 0,
+        wasted: Reckoned | None = None,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retry_after_s = retry_after_s
+        self.attempts = attempts
+        self.wasted = wasted
 
 
 class ModelAuthError(ModelError):

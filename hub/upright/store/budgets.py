@@ -92,7 +92,7 @@ def _place(key: Key, now_ms: int) -> dict[str, object]:
 # ------------------------------------------------------------------ spending
 def spend(u: Unit, cost: Cost) -> None:
     """Charge what a model call cost; tell people, once, of what it has brought near its cap."""
-    keys = charge(u, cost).keys()
+    keys = charge(u, cost).scopes()
     every = caps(u.c, u.terms.caps)
     capped = [key for key in keys if every.of(key)]
     about = About(session_id=cost.session_id, work_id=cost.work_id, turn_id=cost.turn_id or None)

@@ -1,4 +1,4 @@
-"""Ledger: a row for each model call, job and delivery, and the counts that budgets go by (B16.1)."""
+"""Ledger: a row for each model call, job and delivery, and counts for the budgets (B16.1)."""
 
 from __future__ import annotations
 
@@ -42,21 +42,23 @@ _PARENT: Final = (
     sa.select(WORK.c.id, TRIGGER.c.source, TRIGGER.c.rule)
     .join_from(RELATION, WORK, WORK.c.id == RELATION.c.other_id)
     .join(TRIGGER, TRIGGER.c.id == WORK.c.trigger_id)
-    .where(
-        RELATION.c.work_id == sa.bindparam("child"), RELATION.c.kind == CHILD_OF
-    )
+    .where(RELATION.c.work_id == sa.bindparam("child"), RELATION.c.kind == CHILD_OF)
     .limit(1)
 )
-_NEW: Final = {"sqlite": sqlite.insert(SPENT), "postgresql": postgresql.insert(SPENT)}
-_GROW: Final[Mapping[str, sa.Insert]] = {
-    name: made.on_conflict_do_update(
+
+
+def _growing(new: sqlite.Insert | postgresql.Insert) -> sa.Insert:
+    """Add to the counts of a scope; its row is made when it is not there yet."""
+    grown = {count: SPENT.c[count] + new.excluded[count] for count in _COUNTS}
+    return new.on_conflict_do_update(
         index_elements=["scope", "name", "period"],
-        set_={
-            **{count: SPENT.c[count] + made.excluded[count] for count in _COUNTS},
-            "changed_ms": made.excluded.changed_ms,
-        },
+        set_={**grown, "changed_ms": new.excluded.changed_ms},
     )
-    for name, made in _NEW.items()
+
+
+_GROW: Final[Mapping[str, sa.Insert]] = {
+    "sqlite": _growing(sqlite.insert(SPENT)),
+    "postgresql": _growing(postgresql.insert(SPENT)),
 }
 
 
@@ -92,7 +94,7 @@ class Cause:
     agent: str = ""
     work: str = ""
 
-    def keys(self) -> tuple[Key, ...]:
+    def scopes(self) -> tuple[Key, ...]:
         """Return the scopes that its costs count in, in one order always."""
         named = (
             (Scope.AGENT, self.agent),
@@ -143,7 +145,7 @@ def charge(u: Unit, cost: Cost) -> Cause:
     }
     scopes = [
         {"scope": key.scope.value, "name": key.name, "period": key.period(u.now_ms), **counts}
-        for key in found.keys()
+        for key in found.scopes()
     ]
     u.c.execute(_GROW[u.c.dialect.name], scopes)
     return found
