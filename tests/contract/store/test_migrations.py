@@ -93,7 +93,9 @@ def test_postgresql_takes_the_same_migrations_with_counters_of_64_bits() -> None
             version.upgrade()
     made = written.getvalue()
     assert made.count("CREATE TABLE") == len(schema.METADATA.tables)
-    assert made.count("BIGSERIAL") == 7  # trigger, delivery, rules, home files, ledger, event, audit
+    assert (
+        made.count("BIGSERIAL") == 7
+    )  # trigger, delivery, rules, home files, ledger, event, audit
 
 
 def test_a_migration_of_a_current_file_changes_nothing(migrated: Path) -> None:

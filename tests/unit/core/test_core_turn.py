@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from upright.core.budget import Measure, Used
 from upright.core.transcript import Message, Role, ToolCall, unanswered
 from upright.core.turn import (
     Action,
@@ -129,7 +130,9 @@ SPOKEN: Final = view(SYSTEM, USER, SAID)
         pytest.param(view(SYSTEM), Nudge(), id="woken by nothing"),
         pytest.param(replace(view(), settled=True), Rest(Ending.REST), id="nothing at all"),
         pytest.param(
-            replace(view(SYSTEM, USER), steps=5), Rest(Ending.TOO_LONG), id="out of steps"
+            replace(view(SYSTEM, USER), steps=5),
+            Rest(Ending.TOO_LONG, "5 of 5 steps in one turn"),
+            id="out of steps",
         ),
         pytest.param(replace(view(SYSTEM, USER), steps=4), CallModel(), id="the last step"),
         pytest.param(
@@ -324,3 +327,25 @@ def test_a_turn_does_not_rest_while_a_side_step_answers() -> None:
     assert next_action(at_rest, LIMITS) == AwaitSide()
     assert next_action(replace(at_rest, inbox=1), LIMITS) == TakeInbox()
     assert next_action(replace(ANSWERED, beside=1), LIMITS) == CallModel()
+
+
+# ------------------------------------------------------------------ what one turn may use
+@pytest.mark.clause("B13.1")
+@pytest.mark.parametrize("measure", list(Measure))
+def test_a_turn_that_has_used_up_a_measure_ends_with_the_reason(measure: Measure) -> None:
+    limits = replace(LIMITS, caps={measure: 7})
+    under, full = (
+        next_action(replace(view(SYSTEM, USER), used=Used(**{measure.value: n})), limits)
+        for n in (6, 7)
+    )
+    assert under == CallModel()
+    assert isinstance(full, Rest)
+    assert full.ending is Ending.TOO_LONG
+    assert "in one turn" in full.reason
+
+
+@pytest.mark.clause("B13.1")
+def test_a_bound_of_a_turn_leaves_no_call_unanswered() -> None:
+    limits = replace(LIMITS, caps={Measure.TOKENS: 1})
+    spent = replace(view(SYSTEM, USER, asks(C1)), used=Used(tokens=9))
+    assert next_action(spent, limits) == RunCall(C1)
