@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -34,16 +34,19 @@ def _whole(total: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
     return sa.cast(total, sa.BigInteger)  # PostgreSQL sums up to decimals, which are no JSON
 
 
+SUMS: Final = tuple(_sums())
+
+
 def total(c: sa.Connection, *where: sa.ColumnElement[bool]) -> Plain:
     """Sum up the rows for which all of *where* holds; zeros when there are none."""
-    return plain(c.execute(sa.select(*_sums()).where(*where)).mappings().one())
+    return plain(c.execute(sa.select(*SUMS).where(*where)).mappings().one())
 
 
 def by(
     c: sa.Connection, column: sa.ColumnElement[Any], *where: sa.ColumnElement[bool]
 ) -> list[Plain]:
     """Sum up by *column*, in its order."""
-    chosen = sa.select(column, *_sums()).where(*where)
+    chosen = sa.select(column, *SUMS).where(*where)
     return listed(c, chosen.group_by(column).order_by(column))
 
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from upright.core.retention import pruned_on
 from upright.core.work import TERMINAL
-from upright.store import codec
+from upright.store import codec, views_events
 from upright.store.tables import (
     DEDUPE,
     DELIVERY,
@@ -191,7 +191,11 @@ def output_size(c: sa.Connection) -> int:
 # ------------------------------------------------------------------ what happened, what it cost
 def events(u: Unit, before_ms: int) -> Piece:
     """Delete some of the oldest events; the newest one stays: its number is never given again."""
-    return _oldest(u, EVENT, before_ms)
+    piece = _oldest(u, EVENT, before_ms)
+    if piece.rows:
+        oldest = u.c.scalar(sa.select(sa.func.min(EVENT.c.seq)))
+        views_events.note_pruned(u, (oldest or 1) - 1)
+    return piece
 
 
 def ledger(u: Unit, before_ms: int) -> Piece:

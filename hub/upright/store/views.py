@@ -6,21 +6,18 @@ Every view that is asked for one thing raises UnknownIdError when there is none.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
 
 from upright.core.retention import pruned_on
 from upright.core.transcript import decode
-from upright.core.trigger import Disposition
 from upright.store import costs
-from upright.store.columns import OldestXact
 from upright.store.errors import UnknownIdError
 from upright.store.plain import Plain, columns, listed, one, plain
 from upright.store.tables import (
     DELIVERY,
     ENTRY,
-    EVENT,
     LEDGER,
     OUTBOX,
     PAYLOAD,
@@ -38,43 +35,6 @@ _TURNS_SHOWN = 50
 
 
 # ------------------------------------------------------------------ triggers
-def inbox(
-    c: sa.Connection,
-    *,
-    limit: int,
-    before_seq: int | None = None,
-    disposition: Disposition | None = None,
-) -> list[Plain]:
-    """List triggers, the newest first; page on with the last one's ``seq`` as *before_seq*.
-
-    Beside its own columns each has ``title``, ``thread_title``, ``deliveries`` (how many) and
-    ``work_id``, the item that it opened.
-    """
-    delivered = sa.select(sa.func.count()).where(DELIVERY.c.trigger_id == TRIGGER.c.id)
-    chosen = (
-        sa.select(
-            TRIGGER,
-            THREAD.c.title.label("thread_title"),
-            WORK.c.id.label("work_id"),
-            delivered.scalar_subquery().label("deliveries"),
-        )
-        .outerjoin(THREAD, THREAD.c.id == TRIGGER.c.thread_id)
-        .outerjoin(WORK, WORK.c.trigger_id == TRIGGER.c.id)
-        .order_by(TRIGGER.c.seq.desc())
-        .limit(limit)
-    )
-    if before_seq is not None:
-        chosen = chosen.where(TRIGGER.c.seq < before_seq)
-    if disposition is not None:
-        chosen = chosen.where(TRIGGER.c.disposition == disposition.value)
-    return [_titled(row) for row in listed(c, chosen)]
-
-
-def _titled(row: Plain) -> Plain:
-    body = row.pop("body")
-    return {**row, "title": body["content"]["title"]}
-
-
 def trigger(c: sa.Connection, trigger_id: str) -> Plain:
     """Return a trigger whole: ``body``, verdict and disposition with their reasons.
 
@@ -249,21 +209,3 @@ def _entry(row: sa.RowMapping) -> Plain:
 def sources(c: sa.Connection) -> list[Plain]:
     """List the sources by name: state, why, and when each was last heard."""
     return listed(c, sa.select(SOURCE).order_by(SOURCE.c.name))
-
-
-_SETTLED: Final = EVENT.c.xact < OldestXact()  # no lower number is still to come
-_EVENT: Final = columns(EVENT, without=["xact"])
-
-
-def events_since(c: sa.Connection, seq: int, *, limit: int) -> list[Plain]:
-    """List events after *seq*, in order: the stream that a client resumes by sequence.
-
-    On PostgreSQL an event shows once every transaction that is older than its own has ended.
-    """
-    newer = sa.select(*_EVENT).where(EVENT.c.seq > seq, _SETTLED)
-    return listed(c, newer.order_by(EVENT.c.seq).limit(limit))
-
-
-def last_seq(c: sa.Connection) -> int:
-    """Return the number of the newest event that :func:`events_since` shows; 0 without any."""
-    return c.scalar(sa.select(sa.func.max(EVENT.c.seq)).where(_SETTLED)) or 0

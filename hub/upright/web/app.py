@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable
 
@@ -16,6 +15,7 @@ from upright.web import (
     hooks,
     keeping,
     machines,
+    openapi,
     oversight,
     reads,
     stream,
@@ -24,7 +24,7 @@ from upright.web import (
 )
 from upright.web.guard import guard
 from upright.web.parts import Parts
-from upright.web.problems import PARTS, problems
+from upright.web.problems import PARTS, expected, problems
 
 
 def routes() -> Iterable[web.RouteDef]:
@@ -40,6 +40,7 @@ def routes() -> Iterable[web.RouteDef]:
         get("/v1/raw/{id}", keeping.raw),
         get("/v1/replay", keeping.replay),
         post("/v1/triggers/{id}/again", keeping.again),
+        get("/v1/openapi.json", openapi.serve),
         get("/v1/status", reads.status),
         get("/v1/inbox", reads.inbox),
         get("/v1/triggers/{id}", reads.trigger),
@@ -83,13 +84,19 @@ def make_app(parts: Parts) -> web.Application:
     app[PARTS] = parts
     app[hooks.REFUSED] = Counter()
     app[device.SOCKETS] = device.Sockets()
-    app[stream.CLOSING] = asyncio.Event()
+    app[stream.STREAMS] = stream.Streams()
     app.on_shutdown.append(_close)
-    app.add_routes(routes())
+    app[openapi.DOCUMENT] = openapi.written(routes())
+    app.add_routes([_expecting(route) for route in routes()])
     return app
 
 
+def _expecting(route: web.RouteDef) -> web.RouteDef:
+    kwargs = {**route.kwargs, "expect_handler": expected}
+    return web.RouteDef(route.method, route.path, route.handler, kwargs)
+
+
 async def _close(app: web.Application) -> None:
-    app[stream.CLOSING].set()
+    app[stream.STREAMS].closing.set()
     app[PARTS].bell.ring()
     app[device.SOCKETS].abort_all()

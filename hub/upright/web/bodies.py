@@ -62,6 +62,9 @@ async def read_fields(request: web.Request, *names: str) -> tuple[str, ...]:
         if not isinstance(given[name], str) or not given[name].strip():
             detail = f"{name} must be text, and not empty"
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "body.fields", detail)
+        if "\0" in given[name]:  # no database keeps it in a text
+            detail = f"{name} holds a zero byte"
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "body.fields", detail)
     return tuple(given[name] for name in names)
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from aiohttp import web
 
 from upright.web.bodies import read_fields
+from upright.web.described import does, reads
 from upright.web.plain import answer
 from upright.web.problems import PARTS
 from upright.web.reads import whole_id
+from upright.web.schemas import TEXT, TRUTH, array, ref, thing
 
 
+@does(thing(request=TEXT, answered=TRUTH), "text")
 async def answer_request(request: web.Request) -> web.Response:
     """Answer a question: ``{"text": …}``."""
     wanted = await whole_id(request, "request")
@@ -17,28 +20,33 @@ async def answer_request(request: web.Request) -> web.Response:
     return answer(await request.app[PARTS].commands.answer(wanted, text))
 
 
+@does(thing(request=TEXT, approved=TRUTH))
 async def approve(request: web.Request) -> web.Response:
     """Approve exactly what was asked."""
     wanted = await whole_id(request, "request")
     return answer(await request.app[PARTS].commands.decide(wanted, approve=True))
 
 
+@does(thing(request=TEXT, approved=TRUTH))
 async def deny(request: web.Request) -> web.Response:
     """Deny what was asked."""
     wanted = await whole_id(request, "request")
     return answer(await request.app[PARTS].commands.decide(wanted, approve=False))
 
 
+@reads(array(ref("Pairing")))
 async def pairings(request: web.Request) -> web.Response:
     """List the devices that ask to be paired."""
     return answer(await request.app[PARTS].commands.pairings())
 
 
+@reads(ref("Pairing"))
 async def pairing(request: web.Request) -> web.Response:
     """Show the device whose code this is."""
     return answer(await request.app[PARTS].commands.pairing(request.match_info["code"]))
 
 
+@does(thing(device=TEXT, granted=array(TEXT)), "bound_hash")
 async def pair(request: web.Request) -> web.Response:
     """Approve a device as it was shown: ``{"bound_hash": …}``."""
     (bound_hash,) = await read_fields(request, "bound_hash")
@@ -46,17 +54,20 @@ async def pair(request: web.Request) -> web.Response:
     return answer(await request.app[PARTS].commands.pair(code, bound_hash=bound_hash))
 
 
+@does(thing(device=TEXT, revoked=TRUTH, was_online=TRUTH))
 async def revoke(request: web.Request) -> web.Response:
     """Take a device's right away."""
     device = await whole_id(request, "device")
     return answer(await request.app[PARTS].commands.revoke(device))
 
 
+@does(thing(ok=TRUTH, summary=TEXT, scopes=array(TEXT)))
 async def test(request: web.Request) -> web.Response:
     """Look live whether a source could work."""
     return answer(await request.app[PARTS].commands.test(request.match_info["name"]))
 
 
+@does(thing(source=TEXT, retried=TRUTH))
 async def retry(request: web.Request) -> web.Response:
     """Try a source again now."""
     return answer(await request.app[PARTS].commands.retry(request.match_info["name"]))

@@ -9,25 +9,33 @@ from typing import Final
 from aiohttp import web
 
 from upright.web.bodies import number, read_fields
+from upright.web.described import does, reads, whole
 from upright.web.plain import answer
 from upright.web.problems import PARTS, ProblemError
 from upright.web.reads import LISTED, MOST_LISTED
+from upright.web.schemas import ANY, TEXT, TRUTH, WHOLE, array, thing
 
 _DIGITS: Final = 12
+_RULES: Final = thing(
+    number=WHOLE, text=TEXT, rules=array(thing(name=TEXT, verdict=TEXT, hits=WHOLE, built_in=TRUTH))
+)
 
 
+@reads(_RULES, whole("version"), problems=(404, 409))
 async def rules(request: web.Request) -> web.Response:
     """Show the rules that hold, with their hits; ``?version=`` shows an earlier version."""
     wanted = number(request, "version", 0) or None
     return answer(await request.app[PARTS].desk.rules(wanted))
 
 
+@reads(array(ANY), whole("limit"))
 async def rules_history(request: web.Request) -> web.Response:
     """List versions of the rules, the newest first: ``?limit=``."""
     limit = number(request, "limit", LISTED, most=MOST_LISTED)
     return answer(await request.app[PARTS].desk.rules_history(limit))
 
 
+@does(thing(number=WHOLE, rules=WHOLE, changed=TRUTH), "text", "base")
 async def edit_rules(request: web.Request) -> web.Response:
     """Store a version: ``{"text": …, "base": …}``, the number of the one it was made from."""
     text, base = await read_fields(request, "text", "base")
@@ -37,34 +45,40 @@ async def edit_rules(request: web.Request) -> web.Response:
     return answer(await request.app[PARTS].desk.edit_rules(text, int(base)))
 
 
+@reads(array(thing(name=TEXT, kind=TEXT)))
 async def people(request: web.Request) -> web.Response:
     """List people with their ids."""
     return answer(await request.app[PARTS].desk.people())
 
 
+@does(thing(name=TEXT, kind=TEXT), "name", "kind")
 async def add_person(request: web.Request) -> web.Response:
     """Add a person: ``{"name": …, "kind": …}``."""
     name, kind = await read_fields(request, "name", "kind")
     return answer(await request.app[PARTS].desk.add_person(name, kind))
 
 
+@does(thing(name=TEXT, id=TEXT), "name", "id")
 async def link_person(request: web.Request) -> web.Response:
     """Say that an id is a person's: ``{"name": …, "id": …}``."""
     name, key = await read_fields(request, "name", "id")
     return answer(await request.app[PARTS].desk.link_person(name, key))
 
 
+@reads(array(thing(session_id=TEXT, thread_id=TEXT)))
 async def follows(request: web.Request) -> web.Response:
     """List who follows which thread."""
     return answer(await request.app[PARTS].desk.follows())
 
 
+@does(thing(session=TEXT, thread=TEXT, joined=TRUTH), "session", "thread")
 async def follow(request: web.Request) -> web.Response:
     """Let a worker follow a thread: ``{"session": …, "thread": …}``."""
     session, thread = await read_fields(request, "session", "thread")
     return answer(await request.app[PARTS].desk.follow(session, thread))
 
 
+@does(thing(session=TEXT, thread=TEXT, left=TRUTH), "session", "thread")
 async def unfollow(request: web.Request) -> web.Response:
     """Let a worker follow a thread no more: ``{"session": …, "thread": …}``."""
     session, thread = await read_fields(request, "session", "thread")

@@ -10,6 +10,7 @@ from typing import Final
 
 from aiohttp import web
 
+from upright.web.described import Described, described
 from upright.web.parts import WebLimits
 from upright.web.problems import PARTS, ProblemError
 from upright.web.socket import DeviceSocket
@@ -66,6 +67,7 @@ class Sockets:
 SOCKETS: Final = web.AppKey("sockets", Sockets)
 
 
+@described(Described(statuses=(101,), media="", problems=(400, 421, 429)))
 async def serve(request: web.Request) -> web.StreamResponse:
     """Take a device's websocket and serve it until it ends."""
     parts, sockets = request.app[PARTS], request.app[SOCKETS]

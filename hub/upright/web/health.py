@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Final
 
 from aiohttp import web
 
+from upright.web.described import Described, described, reads
 from upright.web.hooks import REFUSED
+from upright.web.metrics import TEXT_FORMAT, sample, written
 from upright.web.plain import answer
 from upright.web.problems import PARTS
+from upright.web.schemas import TEXT, TRUTH, mapping, thing
+from upright.web.stream import STREAMS
 
-TEXT_FORMAT: Final = "text/plain; version=0.0.4"
 
-
+@reads(thing(alive=TRUTH))
 async def alive(_request: web.Request) -> web.Response:
     """Say that the event loop turns."""
     return answer({"alive": True})
 
 
+@described(Described(gives=thing(ready=TRUTH, unready=mapping(TEXT)), statuses=(200, 503)))
 async def ready(request: web.Request) -> web.Response:
     """Say whether triggers are taken; 503 names what isn't ready."""
     unready = request.app[PARTS].unready()
@@ -26,15 +29,20 @@ async def ready(request: web.Request) -> web.Response:
     return answer({"ready": not unready, "unready": unready}, status)
 
 
+@described(Described(gives=TEXT, media="text/plain", problems=(421,)))
 async def metrics(request: web.Request) -> web.Response:
     """Write the gauges in Prometheus's text format, by name."""
+    app = request.app
     refused = {
-        f'upright_hooks_refused_total{{source="{source}",code="{code}"}}': float(count)
-        for (source, code), count in request.app[REFUSED].items()
+        sample("upright_hooks_refused_total", source=source, code=code): float(count)
+        for (source, code), count in app[REFUSED].items()
     }
-    samples = {**await request.app[PARTS].gauges(), **refused}
-    lines = [f"{name} {value:g}" for name, value in sorted(samples.items())]
+    streams = {
+        "upright_event_streams": float(app[STREAMS].open.total()),
+        "upright_event_streams_cut_total": float(app[STREAMS].cut),
+    }
+    samples = {**await app[PARTS].gauges(), **refused, **streams}
     return web.Response(
-        body="".join(f"{line}\n" for line in lines).encode(),
+        body=written(samples).encode(),
         headers={"Content-Type": f"{TEXT_FORMAT}; charset=utf-8"},
     )

@@ -10,13 +10,21 @@ from aiohttp import web
 
 from upright.api import Answered, InboundRequest
 from upright.web.bodies import read_capped
+from upright.web.described import Described, described
 from upright.web.plain import answer
 from upright.web.problems import PARTS, ProblemError, translate
+from upright.web.schemas import TEXT, TRUTH, array, thing
 
+_TAKEN: Final = thing(triggers=array(thing(id=TEXT, duplicate=TRUTH)))
 REFUSED: Final = web.AppKey("refused", Counter[tuple[str, str]])
 """How many requests of each source were refused, by code; sources that exist only."""
 
 
+@described(
+    Described(
+        gives=_TAKEN, statuses=(200, 202), takes_bytes=True, problems=(401, 403, 404, 429, 503)
+    )
+)
 async def receive(request: web.Request) -> web.StreamResponse:
     """Take a webhook in: 202 with the new ids; 200 when nothing was new.
 

@@ -8,26 +8,45 @@ from typing import Final
 
 from aiohttp import web
 
-from upright.store import views
+from upright.store import views_events
 from upright.store.resolve import resolve, row
 from upright.web.bodies import number
+from upright.web.described import Described, Query, described, does, reads, whole
 from upright.web.plain import answer
 from upright.web.problems import PARTS, ProblemError
 from upright.web.reads import LISTED, MOST_LISTED, whole_id
+from upright.web.schemas import TEXT, TIME, TRUTH, WHOLE, array, ref, thing
 
 _CHUNK: Final = 256 * 1024
 _MOST_REPLAYED: Final = 10_000
+_REPLAYED: Final = thing(
+    id=TEXT,
+    seq=WHOLE,
+    kind=TEXT,
+    title=TEXT,
+    received_at_ms=TIME,
+    disposition=TEXT,
+    verdict=TEXT,
+    rule=TEXT,
+    version=TEXT,
+    now_verdict=TEXT,
+    now_rule=TEXT,
+    now_version=TEXT,
+    changes=TRUTH,
+)
 
 
+@reads(array(ref("Event")), whole("after"), whole("limit"))
 async def events(request: web.Request) -> web.Response:
     """List events: those behind ``?after=``, else the last ones; ``?limit=``; oldest first."""
     limit = number(request, "limit", LISTED, most=MOST_LISTED)
     store = request.app[PARTS].store
-    newest = await store.read(views.last_seq)
+    newest = await store.read(views_events.last_seq)
     after = number(request, "after", max(newest - limit, 0))
-    return answer(await store.read(lambda c: views.events_since(c, after, limit=limit)))
+    return answer(await store.read(lambda c: views_events.events_since(c, after, limit=limit)))
 
 
+@described(Described(media="application/x-tar", problems=(507,)))
 async def backup(request: web.Request) -> web.StreamResponse:
     """Send a backup that is made now: a tar."""
     async with request.app[PARTS].keeper.backup() as file:
@@ -43,6 +62,7 @@ async def backup(request: web.Request) -> web.StreamResponse:
     return response
 
 
+@described(Described(media="application/octet-stream", problems=(410,)))
 async def raw(request: web.Request) -> web.Response:
     """Send the bytes that a trigger, or a payload, came as; 410 when they were pruned."""
     parts, prefix = request.app[PARTS], request.match_info["id"]
@@ -61,6 +81,13 @@ async def raw(request: web.Request) -> web.Response:
     return web.Response(body=body, content_type="application/octet-stream", headers=headers)
 
 
+@reads(
+    array(_REPLAYED),
+    Query(name="trigger", kind=TEXT),
+    whole("since"),
+    whole("limit"),
+    problems=(404, 409),
+)
 async def replay(request: web.Request) -> web.Response:
     """Judge by today's rules: ``?trigger=``, or ``?since=`` epoch milliseconds; ``?limit=``."""
     parts = request.app[PARTS]
@@ -71,6 +98,7 @@ async def replay(request: web.Request) -> web.Response:
     return answer(await parts.keeper.replay(trigger=wanted, since_ms=since, limit=limit))
 
 
+@does(thing(trigger=TEXT, offered_to=TEXT))
 async def again(request: web.Request) -> web.Response:
     """Offer a held trigger to the router."""
     wanted = await whole_id(request, "trigger")

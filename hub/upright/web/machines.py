@@ -8,9 +8,11 @@ from aiohttp import web
 
 from upright.store import views_devices
 from upright.web.bodies import read_fields
+from upright.web.described import does, reads
 from upright.web.plain import answer
 from upright.web.problems import PARTS
 from upright.web.reads import whole_id
+from upright.web.schemas import TEXT, TRUTH, array, ref, thing
 
 
 def routes() -> Iterable[web.RouteDef]:
@@ -27,6 +29,7 @@ def routes() -> Iterable[web.RouteDef]:
 
 
 # ------------------------------------------------------------------ reads
+@reads(array(ref("Device")))
 async def devices(request: web.Request) -> web.Response:
     """List devices, each with ``online``."""
     parts = request.app[PARTS]
@@ -35,6 +38,7 @@ async def devices(request: web.Request) -> web.Response:
     return answer([{**device, "online": device["id"] in online} for device in found])
 
 
+@reads(ref("Device"))
 async def device(request: web.Request) -> web.Response:
     """Show one device: its queue, what it holds that is foreign, what is asked about it."""
     wanted = await whole_id(request, "device")
@@ -44,6 +48,7 @@ async def device(request: web.Request) -> web.Response:
 
 
 # ------------------------------------------------------------------ words
+@does(thing(device=TEXT, person=TEXT, shared=TRUTH), "person")
 async def share(request: web.Request) -> web.Response:
     """Let a device run a person's items: ``{"person": …}``."""
     wanted = await whole_id(request, "device")
@@ -51,6 +56,7 @@ async def share(request: web.Request) -> web.Response:
     return answer(await request.app[PARTS].machines.share(wanted, person))
 
 
+@does(thing(device=TEXT, person=TEXT, shared=TRUTH), "person")
 async def unshare(request: web.Request) -> web.Response:
     """Run none of a person's items any more: ``{"person": …}``."""
     wanted = await whole_id(request, "device")
@@ -58,6 +64,7 @@ async def unshare(request: web.Request) -> web.Response:
     return answer(await request.app[PARTS].machines.unshare(wanted, person))
 
 
+@does(thing(device=TEXT, name=TEXT), "name")
 async def rename(request: web.Request) -> web.Response:
     """Call a device something else: ``{"name": …}``."""
     wanted = await whole_id(request, "device")
@@ -65,6 +72,7 @@ async def rename(request: web.Request) -> web.Response:
     return answer(await request.app[PARTS].machines.rename(wanted, name))
 
 
+@does(thing(work=TEXT, device=TEXT, moved=TRUTH), "device")
 async def move(request: web.Request) -> web.Response:
     """Let an item go on at another device: ``{"device": …}``, its whole id."""
     wanted = await whole_id(request, "work")

@@ -12,11 +12,23 @@ from upright.core.outbox import OutboxState
 from upright.engine.clock import now_ms
 from upright.store import views_oversight
 from upright.web.bodies import number
+from upright.web.described import Query, does, flag, reads, whole
+from upright.web.forms import one_of
 from upright.web.plain import answer
 from upright.web.problems import PARTS, ProblemError
 from upright.web.reads import LISTED, MOST_LISTED, whole_id
+from upright.web.schemas import ANY, NUMBER, TEXT, TRUTH, WHOLE, array, mapping, maybe, ref, thing
 
 WINDOW_S: Final = 600
+_STATS: Final = thing(
+    window_s=WHOLE,
+    rates=mapping(ANY),
+    ages_s=mapping(maybe(NUMBER)),
+    leases=WHOLE,
+    work=mapping(WHOLE),
+    sizes=mapping(WHOLE),
+    stalled=array(ANY),
+)
 
 
 def routes() -> Iterable[web.RouteDef]:
@@ -38,6 +50,7 @@ def routes() -> Iterable[web.RouteDef]:
 
 
 # ------------------------------------------------------------------ reads
+@reads(array(ref("Wait")), flag("all"), whole("limit"))
 async def waits(request: web.Request) -> web.Response:
     """List waits; ``?all=1`` with those that have ended, ``?limit=``."""
     open_only = request.query.get("all") != "1"
@@ -46,6 +59,7 @@ async def waits(request: web.Request) -> web.Response:
     return answer(await read(lambda c: views_oversight.waits(c, open_only=open_only, limit=limit)))
 
 
+@reads(array(ref("Effect")), Query(name="state", kind=one_of(OutboxState)), whole("limit"))
 async def effects(request: web.Request) -> web.Response:
     """List outward effects, the newest first: ``?state=``, ``?limit=``."""
     named = request.query.get("state")
@@ -58,12 +72,14 @@ async def effects(request: web.Request) -> web.Response:
     return answer(await read(lambda c: views_oversight.effects(c, state=state, limit=limit)))
 
 
+@reads(ref("Effect"))
 async def effect(request: web.Request) -> web.Response:
     """Show one effect."""
     wanted = await whole_id(request, "outbox")
     return answer(await request.app[PARTS].store.read(lambda c: views_oversight.effect(c, wanted)))
 
 
+@reads(_STATS, whole("window"))
 async def stats(request: web.Request) -> web.Response:
     """Say how much happens, and what waits how long: ``?window=`` in seconds."""
     parts = request.app[PARTS]
@@ -74,36 +90,42 @@ async def stats(request: web.Request) -> web.Response:
 
 
 # ------------------------------------------------------------------ commands
+@does(thing(wait=TEXT, session=TEXT, woken=TRUTH))
 async def wake(request: web.Request) -> web.Response:
     """End a wait as if what it is for had come."""
     wanted = await whole_id(request, "wait")
     return answer(await request.app[PARTS].oversight.wake(wanted))
 
 
+@does(thing(wait=TEXT, session=TEXT, cancelled=TRUTH))
 async def cancel_wait(request: web.Request) -> web.Response:
     """Take a wait away; its worker decides anew."""
     wanted = await whole_id(request, "wait")
     return answer(await request.app[PARTS].oversight.cancel_wait(wanted))
 
 
+@does(thing(work=TEXT, cancelled=TRUTH))
 async def cancel_work(request: web.Request) -> web.Response:
     """Cancel a work item and its children."""
     wanted = await whole_id(request, "work")
     return answer(await request.app[PARTS].oversight.cancel_work(wanted))
 
 
+@does(thing(work=TEXT, session=TEXT, unblocked=TRUTH))
 async def unblock(request: web.Request) -> web.Response:
     """Let a blocked item go on."""
     wanted = await whole_id(request, "work")
     return answer(await request.app[PARTS].oversight.unblock(wanted))
 
 
+@does(thing(session=TEXT, stopped=TRUTH))
 async def stop(request: web.Request) -> web.Response:
     """Stop a session for good."""
     wanted = await whole_id(request, "session")
     return answer(await request.app[PARTS].oversight.stop(wanted))
 
 
+@does(thing(effect=TEXT, state=TEXT), query=(flag("yes"),))
 async def retry(request: web.Request) -> web.Response:
     """Send an effect again that was not sent; ``?yes=1`` although it may be visible."""
     wanted = await whole_id(request, "outbox")
@@ -111,6 +133,7 @@ async def retry(request: web.Request) -> web.Response:
     return answer(await request.app[PARTS].oversight.retry_effect(wanted, yes=yes))
 
 
+@does(thing(effect=TEXT, state=TEXT))
 async def discard(request: web.Request) -> web.Response:
     """Drop an effect that is held or pending."""
     wanted = await whole_id(request, "outbox")

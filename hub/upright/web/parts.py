@@ -248,6 +248,8 @@ class WebLimits:
     body_timeout_s: float = 30.0
     events_poll_s: float = 5.0  # a stream looks at least this often, rung or not
     events_batch: int = 200
+    events_lag_s: float = 30.0  # a reader that takes nothing for so long is cut off
+    max_streams: int = 64  # of one reader
     max_json_bytes: int = 256 * 1024
     device_frame_bytes: int = 70 * 1024  # 64 KiB of payload, its header and its MAC
     max_device_sockets: int = 20_000

@@ -27,12 +27,21 @@ RETRY_AFTER_S: Final = 5.0
 class ProblemError(Exception):
     """An answer that is an error; raised by the web's own handlers."""
 
-    def __init__(self, status: int, code: str, detail: str, *, retry_after_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        retry_after_s: float = 0.0,
+        more: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__(detail)
         self.status = status
         self.code = code
         self.detail = detail
         self.retry_after_s = retry_after_s
+        self.more = more or {}
 
 
 STATUSES: Final[Mapping[type[Exception], int]] = {
@@ -60,6 +69,7 @@ def problem(error: ProblemError) -> web.Response:
         "status": error.status,
         "detail": error.detail,
         "code": error.code,
+        **error.more,
     }
     response = web.Response(body=encode(said), status=error.status, content_type=MEDIA_TYPE)
     if error.retry_after_s > 0:
@@ -73,6 +83,7 @@ def problem(error: ProblemError) -> web.Response:
 async def problems(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Answer every error of a handler; one that nobody foresaw is logged and shows nothing."""
     try:
+        _check_target(request)
         return await handler(request)
     except web.HTTPException as error:
         if error.status < HTTPStatus.BAD_REQUEST:
@@ -82,6 +93,25 @@ async def problems(request: web.Request, handler: Handler) -> web.StreamResponse
         return problem(ProblemError(error.status, code, detail))
     except Exception as error:  # noqa: BLE001  # the boundary: whatever it is, the caller gets an answer
         return problem(translate(error, request))
+
+
+def _check_target(request: web.Request) -> None:
+    """Refuse a zero byte in what is asked for: no database looks for one."""
+    if "\0" in request.path or any("\0" in text for text in request.query.values()):
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "target.zero_byte", "a zero byte is no text")
+
+
+async def expected(request: web.Request) -> web.StreamResponse | None:
+    """Say that a body may come; another expectation than that is a problem (RFC 9110, 10.1.1).
+
+    This stands in for aiohttp's own, which answers with text, before any middleware is asked.
+    """
+    if request.headers.get("Expect", "").lower() != "100-continue":
+        detail = "nothing but 100-continue can be expected"
+        return problem(ProblemError(HTTPStatus.EXPECTATION_FAILED, "http.expectation", detail))
+    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    request.writer.output_size = 0  # what counts is the answer that is still to come
+    return None
 
 
 def translate(error: Exception, request: web.Request) -> ProblemError:

@@ -16,6 +16,7 @@ from upright.store import (
     oracle,
     views,
     views_devices,
+    views_inbox,
     views_requests,
     views_why,
     views_work,
@@ -24,11 +25,25 @@ from upright.store.plain import Plain
 from upright.store.resolve import Resolved, resolve, row
 from upright.store.unit import Connection
 from upright.web.bodies import number
+from upright.web.described import Query, flag, reads, whole
+from upright.web.forms import DISPOSITION
 from upright.web.plain import answer
 from upright.web.problems import PARTS, ProblemError
+from upright.web.schemas import ANY, TEXT, TIME, TRUTH, array, mapping, maybe, ref, thing
 
 MOST_LISTED: Final = 500
 LISTED: Final = 50
+MOST_SOUGHT: Final = 200
+_STATUS: Final = thing(
+    version=TEXT,
+    hub=TEXT,
+    name=TEXT,
+    began_ms=TIME,
+    model=maybe(TEXT),
+    devices_online=array(TEXT),
+    sources=mapping(TEXT),
+    services=mapping(TRUTH),
+)
 
 
 async def _read(request: web.Request, query: Callable[[Connection], object]) -> web.Response:
@@ -51,20 +66,40 @@ async def whole_id(request: web.Request, kind: str) -> str:
 
 
 # ------------------------------------------------------------------ lists
+@reads(
+    array(ref("Inbox")),
+    whole("limit"),
+    whole("before"),
+    Query(name="disposition", kind=DISPOSITION),
+    Query(name="source", kind=TEXT),
+    Query(name="text", kind=TEXT, says="Found in what was said, titles and reasons."),
+)
 async def inbox(request: web.Request) -> web.Response:
-    """List triggers, newest first: ``?limit=``, ``?before=`` (a seq), ``?disposition=``."""
-    limit = number(request, "limit", LISTED, most=MOST_LISTED)
-    before = number(request, "before", 0) or None
+    """List triggers, newest first; page on with the last one's ``seq`` as ``?before=``."""
+    wanted = wanted_of(request, number(request, "limit", LISTED, most=MOST_LISTED))
+    return await _read(request, lambda c: views_inbox.inbox(c, wanted))
+
+
+def wanted_of(request: web.Request, limit: int) -> views_inbox.Wanted:
+    """Read from a query which triggers are wanted.
+
+    Raises:
+        ProblemError: it can't be meant.
+    """
     named = request.query.get("disposition")
-    if named is not None and named not in {each.value for each in Disposition}:
+    if named and named not in {each.value for each in Disposition}:
         detail = f"disposition is one of: {', '.join(Disposition)}"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "query.disposition", detail)
-    wanted = Disposition(named) if named else None
-    return await _read(
-        request, lambda c: views.inbox(c, limit=limit, before_seq=before, disposition=wanted)
+    return views_inbox.Wanted(
+        limit=limit,
+        before_seq=number(request, "before", 0) or None,
+        disposition=Disposition(named) if named else None,
+        source=request.query.get("source", ""),
+        text=request.query.get("text", "").strip()[:MOST_SOUGHT],
     )
 
 
+@reads(array(ref("WorkListed")), flag("open"))
 async def work_list(request: web.Request) -> web.Response:
     """List work items, last changed first; ``?open=1`` leaves out what has ended."""
     live = tuple(state for state in WorkState if state not in TERMINAL)
@@ -87,6 +122,7 @@ def _with_devices(
     return items
 
 
+@reads(array(ref("Session")), whole("limit"), flag("live"))
 async def sessions(request: web.Request) -> web.Response:
     """List sessions, newest first; ``?live=1`` leaves out what has ended."""
     limit = number(request, "limit", LISTED, most=MOST_LISTED)
@@ -94,18 +130,21 @@ async def sessions(request: web.Request) -> web.Response:
     return await _read(request, lambda c: views.sessions(c, limit=limit, live_only=live_only))
 
 
+@reads(array(ref("RequestShown")), flag("all"))
 async def requests(request: web.Request) -> web.Response:
     """List what people are asked; ``?all=1`` with what is settled."""
     open_only = request.query.get("all") != "1"
     return await _read(request, lambda c: views_requests.requests(c, open_only=open_only))
 
 
+@reads(ref("RequestShown"))
 async def one_request(request: web.Request) -> web.Response:
     """Show one thing that people are asked, settled or not."""
     wanted = await whole_id(request, "request")
     return await _read(request, lambda c: views_requests.request(c, wanted))
 
 
+@reads(array(ref("Source")))
 async def sources(request: web.Request) -> web.Response:
     """List sources and their states.
 
@@ -122,17 +161,20 @@ async def sources(request: web.Request) -> web.Response:
     return answer(rows)
 
 
+@reads(ref("Spent"), whole("since"))
 async def spent(request: web.Request) -> web.Response:
     """Add up the ledger; ``?since=`` epoch milliseconds."""
     since_ms = number(request, "since", 0)
     return await _read(request, lambda c: costs.costs(c, since_ms))
 
 
+@reads(array(ANY))
 async def stalled(request: web.Request) -> web.Response:
     """List unfinished work that nothing will ever wake: always empty, or it is our bug (B11.8)."""
     return await _read(request, lambda c: [*oracle.stalled(c), *oracle.unheard(c)])
 
 
+@reads(_STATUS)
 async def status(request: web.Request) -> web.Response:
     """Say how the hub is."""
     return answer(await request.app[PARTS].status())
@@ -153,18 +195,21 @@ def _show(c: Connection, found: Resolved) -> dict[str, object]:
     return {"kind": found.kind, "it": view(c, found.id) if view else row(c, found)}
 
 
+@reads(thing(kind=TEXT, it=ANY))
 async def show(request: web.Request) -> web.Response:
     """Show whatever has this id: ``{"kind": …, "it": …}``."""
     prefix = request.match_info["id"]
     return await _read(request, lambda c: _show(c, resolve(c, prefix)))
 
 
+@reads(ref("Trigger"))
 async def trigger(request: web.Request) -> web.Response:
     """Show one trigger."""
     wanted = await whole_id(request, "trigger")
     return await _read(request, lambda c: views.trigger(c, wanted))
 
 
+@reads(ref("Why"))
 async def why(request: web.Request) -> web.Response:
     """Show a trigger's path; of a work item, the one of the trigger that opened it."""
     prefix = request.match_info["id"]
@@ -181,18 +226,21 @@ def _trigger_of(c: Connection, found: Resolved) -> str:
     return found.id
 
 
+@reads(ref("Work"))
 async def work(request: web.Request) -> web.Response:
     """Show one work item."""
     wanted = await whole_id(request, "work")
     return await _read(request, lambda c: views_work.work(c, wanted))
 
 
+@reads(ref("Session"))
 async def session(request: web.Request) -> web.Response:
     """Show one session."""
     wanted = await whole_id(request, "session")
     return await _read(request, lambda c: views.session(c, wanted))
 
 
+@reads(array(ref("Entry")), whole("after"), whole("limit"))
 async def entries(request: web.Request) -> web.Response:
     """List a transcript: ``?after=`` a number, ``?limit=``."""
     wanted = await whole_id(request, "session")

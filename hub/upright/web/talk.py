@@ -11,9 +11,11 @@ from upright.engine.ports import TalkQuestion
 from upright.store import conversation, intake
 from upright.store.errors import UnknownIdError
 from upright.web.bodies import number
+from upright.web.described import reads, whole
 from upright.web.plain import answer
 from upright.web.problems import PARTS
 from upright.web.reads import whole_id
+from upright.web.schemas import ref
 
 NEAR = 5
 
@@ -23,6 +25,7 @@ def routes() -> Iterable[web.RouteDef]:
     return (web.get("/v1/triggers/{id}/neighbours", neighbours),)
 
 
+@reads(ref("Neighbours"), whole("before"), whole("after"))
 async def neighbours(request: web.Request) -> web.Response:
     """Show the talk around a trigger: ``?before=``, ``?after=``, at most 20 on each side."""
     parts, wanted = request.app[PARTS], await whole_id(request, "trigger")

@@ -17,7 +17,7 @@ from upright.core.outbox import OutboxState
 from upright.core.retention import Keep
 from upright.core.work import WorkItem, WorkState
 from upright.engine.pruner import Pruner, PruneTimes
-from upright.store import jobs, outbox, output, retention, views, views_work
+from upright.store import jobs, outbox, output, retention, views, views_events, views_work
 from upright.store.events import About, record
 from upright.store.spill import Spill
 from upright.store.tables import (
@@ -228,13 +228,13 @@ async def test_old_events_go_but_never_the_newest_so_that_no_number_comes_twice(
     hub: StillHub,
 ) -> None:
     await hub.one(trigger("star"))
-    newest = await hub.see(views.last_seq)
+    newest = await hub.see(views_events.last_seq)
     await after(hub, 181)
-    assert await hub.see(views.last_seq) == newest
+    assert await hub.see(views_events.last_seq) == newest
     assert await count(hub, EVENT) == 1
     await hub.reopen()
     await hub.do(lambda u: record(u, "again", About()))
-    (event,) = await hub.see(lambda c: views.events_since(c, newest, limit=9))
+    (event,) = await hub.see(lambda c: views_events.events_since(c, newest, limit=9))
     assert event["stop"] == "again"
 
 

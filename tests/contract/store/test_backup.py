@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from fixtures.databases import opened
 from fixtures.postgres import Filled
 from fixtures.store_rows import put, story
-from upright.store import backup, copying, schema, tables, tables_world, views
+from upright.store import backup, copying, schema, tables, tables_world, views, views_events
 from upright.store.address import Address
 from upright.store.errors import BackupError, StoreInUseError
 from upright.store.restoring import Restoring, restore
@@ -163,7 +163,7 @@ def test_a_backup_goes_from_one_kind_of_database_into_the_other_and_events_are_s
     restore(restoring(file, there))
     for table in UNCHANGED:
         assert all_of(there, table) == all_of(here, table), table.name
-    shown = copying.look(there, lambda c: views.events_since(c, 0, limit=99))
+    shown = copying.look(there, lambda c: views_events.events_since(c, 0, limit=99))
     assert len(shown) >= len(all_of(here, tables.EVENT))
 
 
@@ -183,7 +183,7 @@ async def test_after_a_restore_new_rows_get_numbers_behind_the_old_ones(
     try:
         row = {"at_ms": 1, "stop": "next", "data_json": "{}"}
         await store.write(lambda c: c.execute(tables.EVENT.insert(), row).close())
-        newest = await store.read(views.last_seq)
+        newest = await store.read(views_events.last_seq)
     finally:
         await store.close()
     assert newest == int(str(last)) + 1

@@ -16,7 +16,7 @@ from fixtures.postgres import Server
 from fixtures.still_hub import POLICY, SOURCE, CountedIds, StillClock, trigger
 from upright.core.backoff import Backoff
 from upright.engine.units import Units
-from upright.store import intake, schema, sessions, views
+from upright.store import intake, schema, sessions, views_events
 from upright.store.address import Server as Place
 from upright.store.address import server
 from upright.store.errors import RevisionError, StoreInUseError, StoreUnavailableError
@@ -190,10 +190,10 @@ async def test_an_event_shows_only_when_no_lower_number_can_come_any_more(store:
         group.create_task(made.write(held))
         await began.wait()
         await made.write(lambda u: record(u, "quick", About()))
-        assert await store.read(lambda c: views.events_since(c, 0, limit=9)) == []
-        assert await store.read(views.last_seq) == 0
+        assert await store.read(lambda c: views_events.events_since(c, 0, limit=9)) == []
+        assert await store.read(views_events.last_seq) == 0
         go_on.set()
-    shown = await store.read(lambda c: views.events_since(c, 0, limit=9))
+    shown = await store.read(lambda c: views_events.events_since(c, 0, limit=9))
     assert [event["stop"] for event in shown] == ["held", "quick"]
 
 

@@ -10,10 +10,11 @@ from fixtures.databases import connected
 from fixtures.store_rows import put, session, story
 from upright.core.trigger import Disposition
 from upright.core.work import WorkState
-from upright.store import costs, views, views_devices, views_requests, views_work
+from upright.store import costs, views, views_devices, views_events, views_requests, views_work
 from upright.store.address import Address
 from upright.store.errors import UnknownIdError
 from upright.store.tables import DELIVERY, PAYLOAD, SESSION
+from upright.store.views_inbox import Wanted, inbox, sources
 
 
 @pytest.fixture
@@ -29,17 +30,46 @@ def ids(rows: list[dict[str, object]]) -> list[object]:
 
 # ------------------------------------------------------------------ triggers
 def test_the_inbox_lists_the_newest_first_and_pages_by_sequence(c: sa.Connection) -> None:
-    first = views.inbox(c, limit=2)
-    rest = views.inbox(c, limit=2, before_seq=first[-1]["seq"])
+    first = inbox(c, Wanted(limit=2))
+    rest = inbox(c, Wanted(limit=2, before_seq=first[-1]["seq"]))
     assert (ids(first), ids(rest)) == (["tr_green", "tr_star"], ["tr_red"])
 
 
 def test_the_inbox_can_be_cut_to_one_disposition(c: sa.Connection) -> None:
-    assert ids(views.inbox(c, limit=9, disposition=Disposition.IGNORED)) == ["tr_star"]
+    assert ids(inbox(c, Wanted(limit=9, disposition=Disposition.IGNORED))) == ["tr_star"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("RED", ["tr_red"]),  # a title, whatever its case
+        ("because", ["tr_green", "tr_star", "tr_red"]),  # the reason
+        ("request 7", ["tr_green", "tr_star", "tr_red"]),  # the thread's title
+        ("it broke", ["tr_green", "tr_star", "tr_red"]),  # what was said
+        ("ann", ["tr_green", "tr_star", "tr_red"]),  # by whom
+        ("content", []),  # how it is kept
+        ("it bro_e", []),  # what SQL takes for a pattern is only a text
+        ("%", []),
+    ],
+)
+def test_the_inbox_is_searched_for_a_text(c: sa.Connection, text: str, found: list[str]) -> None:
+    assert ids(inbox(c, Wanted(limit=9, text=text))) == found
+
+
+def test_the_inbox_can_be_cut_to_one_source(c: sa.Connection) -> None:
+    assert sources(c) == ["github"]
+    assert len(inbox(c, Wanted(limit=9, source="github"))) == 3
+    assert inbox(c, Wanted(limit=9, source="mail")) == []
+
+
+def test_the_inbox_says_what_the_turns_cost_that_took_a_trigger(c: sa.Connection) -> None:
+    green, _, red = inbox(c, Wanted(limit=9))
+    assert (red["costs"]["usd_micros"], red["costs"]["calls"]) == (12, 3)
+    assert (green["costs"]["usd_micros"], green["costs"]["calls"]) == (None, 0)
 
 
 def test_the_inbox_says_what_became_of_a_trigger(c: sa.Connection) -> None:
-    red = views.inbox(c, limit=9)[-1]
+    red = inbox(c, Wanted(limit=9))[-1]
     shown = ("title", "thread_title", "disposition", "reason", "trust", "deliveries", "work_id")
     assert [red[key] for key in shown] == [
         "Red",
@@ -176,8 +206,8 @@ def test_a_source_says_when_it_was_last_heard(c: sa.Connection) -> None:
 
 
 def test_events_are_read_on_by_sequence(c: sa.Connection) -> None:
-    first = views.events_since(c, 0, limit=4)
-    rest = views.events_since(c, first[-1]["seq"], limit=99)
+    first = views_events.events_since(c, 0, limit=4)
+    rest = views_events.events_since(c, first[-1]["seq"], limit=99)
     assert (len(first), len(rest)) == (4, 5)
     assert rest[0]["data"] == {"class": "reply"}
 
@@ -215,7 +245,7 @@ def test_what_is_not_there_is_a_typed_error(
 
 def test_every_view_can_be_written_as_json(c: sa.Connection) -> None:
     shown = [
-        views.inbox(c, limit=9),
+        inbox(c, Wanted(limit=9)),
         views.trigger(c, "tr_red"),
         views.session(c, "se_fix"),
         views.sessions(c, limit=9),
@@ -223,7 +253,7 @@ def test_every_view_can_be_written_as_json(c: sa.Connection) -> None:
         views_requests.requests(c),
         views_devices.devices(c),
         views.sources(c),
-        views.events_since(c, 0, limit=9),
+        views_events.events_since(c, 0, limit=9),
         views_work.work_list(c),
         views_work.work(c, "wk_fix"),
         costs.costs(c),

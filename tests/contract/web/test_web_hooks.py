@@ -139,9 +139,8 @@ async def test_refusals_are_counted_by_source_and_code(client: Client, behind: B
     await posted(client, path="/hooks/nobody")
     async with client.session.get(f"{client.url}/metrics") as response:
         lines = (await response.text()).splitlines()
-    assert lines == [
-        'upright_hooks_refused_total{source="gh",code="signature.wrong"} 2',
-        "upright_sessions 2",
+    assert [line for line in lines if line.startswith("upright_hooks")] == [
+        'upright_hooks_refused_total{source="gh",code="signature.wrong"} 2'
     ]
 
 
