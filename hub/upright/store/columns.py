@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, String, false, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    Index,
+    Integer,
+    String,
+    false,
+    text,
+)
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
 
@@ -73,3 +84,25 @@ def _own(*_: object, **__: object) -> str:
 @compiles(OldestXact, "postgresql")
 def _oldest(*_: object, **__: object) -> str:
     return "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+
+
+class InJson(FunctionElement[str]):
+    """A text inside a column of JSON text, by its place: ``content.title``; NULL without one."""
+
+    type: TypeEngine[str] = String()
+    inherit_cache: bool | None = False  # the place is no part of what is compared
+
+    def __init__(self, column: ColumnElement[str], place: str) -> None:
+        super().__init__(column)
+        self.place = place
+
+
+@compiles(InJson, "sqlite")
+def _extract(element: InJson, compiler: SQLCompiler, **kw: object) -> str:
+    return f"json_extract({compiler.process(element.clauses, **kw)}, '$.{element.place}')"
+
+
+@compiles(InJson, "postgresql")
+def _path(element: InJson, compiler: SQLCompiler, **kw: object) -> str:
+    place = element.place.replace(".", ",")
+    return f"(({compiler.process(element.clauses, **kw)})::json #>> '{{{place}}}')"

@@ -10,13 +10,14 @@ import sqlalchemy as sa
 
 from upright.core.trigger import Disposition
 from upright.store import costs
+from upright.store.columns import InJson
 from upright.store.plain import Plain, listed
 from upright.store.tables import DELIVERY, ENTRY, LEDGER, THREAD, TRIGGER, WORK
 
 SEARCHED: Final = 20_000
 """A text is looked for in so many triggers at most: a look costs the same on an old hub."""
 
-_SAID: Final = (("content", "title"), ("content", "text"), ("actor", "name"))
+_SAID: Final = ("content.title", "content.text", "actor.name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +77,7 @@ def _where(c: sa.Connection, wanted: Wanted) -> list[sa.ColumnElement[bool]]:
         where.append(TRIGGER.c.source == wanted.source)
     if wanted.text:
         newest = wanted.before_seq or (c.scalar(sa.select(sa.func.max(TRIGGER.c.seq))) or 0) + 1
-        is_text = c.dialect.name == "sqlite"  # where JSON is read from a text as it stands
-        body = (sa.type_coerce if is_text else sa.cast)(TRIGGER.c.body_json, sa.JSON)
-        said = [body[place].as_string() for place in _SAID]
+        said = [InJson(TRIGGER.c.body_json, place) for place in _SAID]
         places = (*said, TRIGGER.c.reason, THREAD.c.title)
         found = [place.icontains(wanted.text, autoescape=True) for place in places]
         where += [TRIGGER.c.seq >= newest - SEARCHED, sa.or_(*found)]

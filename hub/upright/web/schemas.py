@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-import sqlalchemy as sa
-
 from upright.core.mandate import Trust
+from upright.store.shape import Kind, Table, keys
 
 Schema = Mapping[str, object]
 
@@ -22,13 +21,16 @@ NUMBER: Final[Schema] = {"type": "number"}
 TRUTH: Final[Schema] = {"type": "boolean"}
 TIME: Final[Schema] = {"type": "integer", "description": "Epoch milliseconds, UTC."}
 TRUST: Final[Schema] = {"type": "string", "enum": [each.label for each in Trust]}
-_KINDS: Final[tuple[tuple[type, Schema], ...]] = (
-    (sa.Boolean, TRUTH),
-    (sa.Integer, {"type": "integer"}),
-    (sa.Float, NUMBER),
-    (sa.LargeBinary, {"type": "string", "description": "Bytes in hexadecimal."}),
-)
-_TRUSTS: Final = frozenset({"trust", "taint"})
+_OF: Final[Mapping[Kind, Schema]] = {
+    Kind.ANY: ANY,
+    Kind.TEXT: TEXT,
+    Kind.WHOLE: {"type": "integer"},
+    Kind.NUMBER: NUMBER,
+    Kind.TRUTH: TRUTH,
+    Kind.TIME: TIME,
+    Kind.TRUST: TRUST,
+    Kind.BYTES: {"type": "string", "description": "Bytes in hexadecimal."},
+}
 
 
 def maybe(schema: Schema) -> Schema:
@@ -59,24 +61,12 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def row(table: sa.Table, *, without: Iterable[str] = (), **more: Schema) -> Schema:
-    """Return the schema of a table's row as ``store.plain`` shows it, with *more* keys."""
+def row(table: Table, *, without: Iterable[str] = (), **more: Schema) -> Schema:
+    """Return the schema of a table's row as it is shown, with *more* keys; columns *without*."""
     left_out = frozenset(without)
-    shown = dict(_column(column) for column in table.c if column.name not in left_out)
+    shown = {
+        key.name: maybe(_OF[key.kind]) if key.nullable else _OF[key.kind]
+        for key in keys(table)
+        if key.column not in left_out
+    }
     return thing(**{**shown, **more})
-
-
-def _column(column: sa.Column[object]) -> tuple[str, Schema]:
-    name = column.name
-    if name.endswith("_json"):
-        return name.removesuffix("_json"), ANY
-    if name in _TRUSTS:
-        return name, maybe(TRUST) if column.nullable else TRUST
-    found = _kind(column)
-    return name, maybe(found) if column.nullable else found
-
-
-def _kind(column: sa.Column[object]) -> Schema:
-    if column.name.endswith("_ms"):
-        return TIME
-    return next((schema for kind, schema in _KINDS if isinstance(column.type, kind)), TEXT)
