@@ -15,6 +15,10 @@ class Benches(LazyGroup):
 
     table: ClassVar[Mapping[str, tuple[str, str]]] = {
         "kill": ("upright.cli.bench.kill:kill", "Kill hub and execd in mid-work; lose nothing."),
+        "p4": (
+            "upright.cli.bench.ablation.command:p4",
+            "Pass-through on and off over the same traces: decisions, tokens, time.",
+        ),
         "siege": (
             "upright.cli.bench.siege.command:siege",
             "Kill, stop, starve and cut off the hub under load; lose nothing.",
