@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine
 from upright.store import schema
 from upright.store.errors import StoreUnavailableError
 from upright.store.guard import Guard
+from upright.store.quick import QuickConnection
 from upright.store.storage import Time, hub_time
 from upright.store.unfit import unfit
 from upright.store.writer import MAX_READERS, Writer, open_engine
@@ -98,7 +99,7 @@ class Store:
 
     def _query(self, query: Callable[[Connection], T]) -> T:
         try:
-            with self._readers.connect() as connection:
+            with QuickConnection(self._readers) as connection:
                 return query(connection)
         except sa.exc.DBAPIError as error:
             lost = unfit(error)

@@ -41,6 +41,22 @@ _BRIEFS: Final = (
     .order_by(JOB.c.created_at_ms, JOB.c.id)
 )
 _SENT: Final = JOB.update().where(_ONE, JOB.c.state == JobState.QUEUED.value).values(sent=True)
+_OF_SESSION: Final = (
+    sa.select(JOB)
+    .where(JOB.c.session_id == sa.bindparam("session"))
+    .order_by(JOB.c.created_at_ms, JOB.c.id)
+)
+_TWIN: Final = (
+    sa.select(JOB)
+    .where(
+        JOB.c.session_id == sa.bindparam("session"),
+        JOB.c.digest == sa.bindparam("same"),
+        sa.or_(*(JOB.c.state == state for state in _LIVE)),
+    )
+    .limit(1)
+)
+_BACKGROUND: Final = JOB.update().where(_ONE).values(background=True)
+_REPORTED: Final = JOB.update().where(_ONE).values(reported=True)
 _SETTLED: Final = JOB.update().where(_ONE).values(settled=True)
 _BEGAN: Final = (
     JOB.update()
@@ -186,8 +202,7 @@ def briefs(c: sa.Connection, session: str) -> list[Brief]:
 
 def of_session(c: sa.Connection, session: str) -> list[Job]:
     """Read a session's jobs, oldest first."""
-    mine = sa.select(JOB).where(JOB.c.session_id == session)
-    return [_read(row) for row in c.execute(mine.order_by(JOB.c.created_at_ms, JOB.c.id))]
+    return [_read(row) for row in c.execute(_OF_SESSION, {"session": session})]
 
 
 def programs(c: sa.Connection, work_id: str) -> set[str]:
@@ -198,10 +213,7 @@ def programs(c: sa.Connection, work_id: str) -> set[str]:
 
 def running_twin(c: sa.Connection, session: str, digest: str) -> Job | None:
     """Find a live job of this session that runs exactly this (B10.3)."""
-    same = sa.select(JOB).where(
-        JOB.c.session_id == session, JOB.c.digest == digest, JOB.c.state.in_(_LIVE)
-    )
-    row = c.execute(same.limit(1)).one_or_none()
+    row = c.execute(_TWIN, {"session": session, "same": digest}).one_or_none()
     return None if row is None else _read(row)
 
 
@@ -316,14 +328,14 @@ def tell(u: Unit, job: Job) -> None:
         facts=(("job", job.id), ("outcome", job.outcome)),
     )
     intake.notify(u, job.session, item.thread, notice)
-    u.c.execute(JOB.update().where(JOB.c.id == job.id).values(reported=True))
+    reported(u, job)
 
 
 def into_background(u: Unit, job: Job) -> None:
     """From now on the job's end comes as a trigger; its call was answered with a placeholder."""
-    u.c.execute(JOB.update().where(JOB.c.id == job.id).values(background=True))
+    u.c.execute(_BACKGROUND, {"of_job": job.id})
 
 
 def reported(u: Unit, job: Job) -> None:
-    """Note that the tool message holds the end."""
-    u.c.execute(JOB.update().where(JOB.c.id == job.id).values(reported=True))
+    """Note that the tool message holds the end, or a trigger does."""
+    u.c.execute(_REPORTED, {"of_job": job.id})

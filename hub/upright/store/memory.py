@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
 from upright.store import tables
+from upright.store.quick import QuickConnection
 from upright.store.storage import Time, hub_time
 from upright.store.unit import Connection
 
@@ -31,7 +32,7 @@ class Memory:
         sa.event.listen(engine, "begin", _begin)
         tables.Meta.metadata.create_all(engine)
         self._engine = engine
-        self._connection = engine.connect()
+        self._connection = QuickConnection(engine)
         self._whole = self._connection.begin()
 
     async def write(self, unit: Callable[[Connection], T]) -> T:

@@ -145,10 +145,14 @@ def read(c: sa.Connection, outbox: str) -> Stored:
     )
 
 
+_OF_WORK: Final = (
+    sa.select(OUTBOX.c.id).where(OUTBOX.c.work_id == sa.bindparam("item")).order_by(OUTBOX.c.id)
+)
+
+
 def of_work(c: sa.Connection, item: str) -> list[Stored]:
     """Read an item's effects, oldest first."""
-    mine = sa.select(OUTBOX.c.id).where(OUTBOX.c.work_id == item).order_by(OUTBOX.c.id)
-    return [read(c, one) for one in c.scalars(mine).all()]
+    return [read(c, one) for one in c.scalars(_OF_WORK, {"item": item}).all()]
 
 
 # ------------------------------------------------------------------ the queue

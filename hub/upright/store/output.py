@@ -27,6 +27,16 @@ _ADVANCE: Final = {
     for name, counter in _COUNTERS.items()
 }
 _ADD: Final = OUTPUT.insert()
+_FROM: Final = (
+    sa.select(OUTPUT.c.offset, OUTPUT.c.data)
+    .where(
+        OUTPUT.c.job_id == sa.bindparam("of_job"),
+        OUTPUT.c.stream == sa.bindparam("name"),
+        OUTPUT.c.offset + sa.func.length(OUTPUT.c.data)
+        > sa.bindparam("begin", type_=sa.BigInteger()),
+    )
+    .order_by(OUTPUT.c.offset)
+)
 _GIVEN: Final = sa.select(OUTPUT.c.data).where(
     OUTPUT.c.job_id == sa.bindparam("of_job"), OUTPUT.c.stream == "stdin", OUTPUT.c.offset == 0
 )
@@ -90,12 +100,7 @@ def read(c: sa.Connection, stream: Stream, offset: int, max_bytes: int) -> tuple
 
     Empty bytes mean that nothing is kept from there on.
     """
-    end = OUTPUT.c.offset + sa.func.length(OUTPUT.c.data)
-    rows = c.execute(
-        sa.select(OUTPUT.c.offset, OUTPUT.c.data)
-        .where(OUTPUT.c.job_id == stream.job, OUTPUT.c.stream == stream.name, end > offset)
-        .order_by(OUTPUT.c.offset)
-    )
+    rows = c.execute(_FROM, {"of_job": stream.job, "name": stream.name, "begin": offset})
     begin, parts, size = offset, list[bytes](), 0
     for row in rows:
         piece = row.data[max(offset - row.offset, 0) :]

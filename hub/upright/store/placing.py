@@ -34,6 +34,30 @@ EVERYBODY: Final = "*"
 
 ADD: Final = "execd workspace add PATH"
 
+# statements of the hot path are made once: building one costs more than running it
+_ASKED: Final = sa.select(TRIGGER.c.actor_kind, TRIGGER.c.actor_id, TRIGGER.c.person).where(
+    TRIGGER.c.id == sa.bindparam("trigger")
+)
+_SHARED: Final = (
+    sa.select(DEVICE_SHARE.c.person)
+    .where(DEVICE_SHARE.c.device_id == sa.bindparam("device"))
+    .order_by(DEVICE_SHARE.c.person)
+)
+_PLACED: Final = sa.select(PLACEMENT).where(PLACEMENT.c.work_id == sa.bindparam("item"))
+_ROWS: Final = (
+    sa.select(
+        WORKSPACE,
+        DEVICE.c.name,
+        DEVICE.c.owner,
+        DEVICE.c.caps_json,
+        DEVICE.c.helper_json,
+        DEVICE.c.facts_json,
+    )
+    .join(DEVICE, DEVICE.c.id == WORKSPACE.c.device_id)
+    .where(DEVICE.c.state == ACTIVE)
+    .order_by(sa.func.coalesce(DEVICE.c.seen_at_ms, 0).desc(), WORKSPACE.c.path)
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
@@ -75,8 +99,7 @@ def principal(c: sa.Connection, item: WorkItem) -> str:
     """
     while (above := relations.parent(c, item.id)) is not None:
         item = above
-    asked = sa.select(TRIGGER.c.actor_kind, TRIGGER.c.actor_id, TRIGGER.c.person)
-    row = c.execute(asked.where(TRIGGER.c.id == item.trigger)).one_or_none()
+    row = c.execute(_ASKED, {"trigger": item.trigger}).one_or_none()
     if row is None or row.actor_kind != ActorKind.MEMBER.value:
         return OPERATOR
     return str(row.person or row.actor_id)
@@ -107,8 +130,7 @@ def unshare(u: Unit, device: str, person: str) -> bool:
 
 def shared_with(c: sa.Connection, device: str) -> list[str]:
     """List whom a device is shared with, sorted."""
-    mine = sa.select(DEVICE_SHARE.c.person).where(DEVICE_SHARE.c.device_id == device)
-    return list(c.scalars(mine.order_by(DEVICE_SHARE.c.person)))
+    return list(c.scalars(_SHARED, {"device": device}))
 
 
 def rename(u: Unit, device: str, name: str) -> None:
@@ -192,7 +214,7 @@ def find(c: sa.Connection, item: WorkItem) -> Binding | Absent:
         first = having[0]
         why = f"{first.name} has {name}, and is not shared with {whose}. If it shall run it"
         return Absent(why=why, remedy=f"upright device share {first.device_id} --with {whose}")
-    placed = c.execute(sa.select(PLACEMENT).where(PLACEMENT.c.work_id == item.id)).one_or_none()
+    placed = c.execute(_PLACED, {"item": item.id}).one_or_none()
     if placed is None:
         return _binding(mine[0])
     there = [one for one in mine if (one.device_id, one.path) == (placed.device_id, placed.path)]
@@ -205,8 +227,7 @@ def find(c: sa.Connection, item: WorkItem) -> Binding | Absent:
 
 def place(u: Unit, item: WorkItem, where: Binding) -> None:
     """Note where an item's worktree is: the first place stays."""
-    known = sa.select(PLACEMENT.c.work_id).where(PLACEMENT.c.work_id == item.id)
-    if u.c.scalar(known) is None:
+    if u.c.scalar(_PLACED, {"item": item.id}) is None:
         row = {
             "work_id": item.id,
             "device_id": where.device,
@@ -246,20 +267,7 @@ def move(u: Unit, item: WorkItem, device: str) -> list[SessionId]:
 
 
 def _rows(c: sa.Connection) -> list[sa.Row[tuple[object, ...]]]:
-    wanted = (
-        sa.select(
-            WORKSPACE,
-            DEVICE.c.name,
-            DEVICE.c.owner,
-            DEVICE.c.caps_json,
-            DEVICE.c.helper_json,
-            DEVICE.c.facts_json,
-        )
-        .join(DEVICE, DEVICE.c.id == WORKSPACE.c.device_id)
-        .where(DEVICE.c.state == ACTIVE)
-        .order_by(sa.func.coalesce(DEVICE.c.seen_at_ms, 0).desc(), WORKSPACE.c.path)
-    )
-    return list(c.execute(wanted))
+    return list(c.execute(_ROWS))
 
 
 def _may_use(c: sa.Connection, row: sa.Row[tuple[object, ...]], person: str) -> bool:

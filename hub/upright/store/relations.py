@@ -42,6 +42,19 @@ class Related:
     other: WorkId
 
 
+_CHILD: Final = RELATION.c.kind == RelationKind.CHILD_OF.value
+_PARENT: Final = (
+    sa.select(RELATION.c.other_id)
+    .where(RELATION.c.work_id == sa.bindparam("item"), _CHILD)
+    .limit(1)
+)
+_CHILDREN: Final = (
+    sa.select(RELATION.c.work_id)
+    .where(RELATION.c.other_id == sa.bindparam("item"), _CHILD)
+    .order_by(RELATION.c.work_id)
+)
+
+
 def relate(u: Unit, one: str, kind: RelationKind, other: str) -> None:
     """Relate two items; doing it twice is no error.
 
@@ -70,16 +83,14 @@ def of(c: sa.Connection, item: str) -> list[Related]:
 
 def parent(c: sa.Connection, item: str) -> WorkItem | None:
     """Read the item that an item is a child of."""
-    mine = sa.and_(RELATION.c.work_id == item, RELATION.c.kind == RelationKind.CHILD_OF.value)
-    found = c.scalar(sa.select(RELATION.c.other_id).where(mine).limit(1))
+    found = c.scalar(_PARENT, {"item": item})
     return None if found is None else work.read(c, found)
 
 
 def children(c: sa.Connection, item: str) -> list[WorkItem]:
     """Read an item's children, the oldest first."""
-    mine = sa.and_(RELATION.c.other_id == item, RELATION.c.kind == RelationKind.CHILD_OF.value)
-    found = c.scalars(sa.select(RELATION.c.work_id).where(mine).order_by(RELATION.c.work_id))
-    return [work.read(c, one) for one in found.all()]
+    found = c.scalars(_CHILDREN, {"item": item}).all()
+    return [work.read(c, one) for one in found]
 
 
 def depth(c: sa.Connection, item: str) -> int:

@@ -34,6 +34,12 @@ _EARLIER: Final = sa.select(WORK.c.id, WORK.c.session_id, WORK.c.state, SESSION.
     SESSION, SESSION.c.id == WORK.c.session_id
 )
 
+_FOLLOWED: Final = (
+    _EARLIER.join(RELATION, RELATION.c.other_id == WORK.c.id)
+    .where(RELATION.c.work_id == sa.bindparam("work"), RELATION.c.kind == FOLLOWS)
+    .limit(1)
+)
+
 
 def last_over(c: sa.Connection, threads: Sequence[str]) -> Earlier | None:
     """Return the last item of these threads that is over: what a new one follows."""
@@ -51,8 +57,7 @@ def begin(u: Unit, work: str, before: Earlier) -> None:
 
 def follows(c: sa.Connection, work: str) -> Earlier | None:
     """Return the item that this one follows."""
-    mine = sa.and_(RELATION.c.work_id == work, RELATION.c.kind == FOLLOWS)
-    row = c.execute(_EARLIER.join(RELATION, RELATION.c.other_id == WORK.c.id).where(mine)).first()
+    row = c.execute(_FOLLOWED, {"work": work}).first()
     return None if row is None else _earlier(row)
 
 

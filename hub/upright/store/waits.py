@@ -27,6 +27,11 @@ _MOVE: Final = (
 )
 EARLIEST: Final = sa.select(sa.func.min(WAIT.c.deadline_ms).label("at_ms")).where(IS_OPEN)
 
+_GENERATION: Final = sa.select(WORK.c.generation).where(WORK.c.id == sa.bindparam("work"))
+_NEXT_GENERATION: Final = (
+    WORK.update().where(WORK.c.id == sa.bindparam("work")).values(generation=sa.bindparam("to"))
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -49,8 +54,8 @@ def register(u: Unit, work: str, asked: Asked) -> Wait:
     seconds = u.terms.wait_s(asked.kind, asked.deadline_s)
     deadline_ms, then = waits.deadline(asked.kind, u.now_ms, seconds)
     cancel(u.c, work, kind=asked.kind, ref=asked.ref)
-    generation = 1 + int(u.c.scalar(sa.select(WORK.c.generation).where(WORK.c.id == work)) or 0)
-    u.c.execute(WORK.update().where(WORK.c.id == work).values(generation=generation))
+    generation = 1 + int(u.c.scalar(_GENERATION, {"work": work}) or 0)
+    u.c.execute(_NEXT_GENERATION, {"work": work, "to": generation})
     made = Wait(
         id=WaitId(u.new_id("wait")),
         work=WorkId(work),

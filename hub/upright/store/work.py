@@ -28,7 +28,15 @@ HUB_SOURCE: Final = "hub"
 CHILD: Final = "work:"
 """How the reference of a wait begins that is for a child item's end."""
 _LOOK_BACK: Final = 200
-_READ: Final = sa.select(WORK).where(WORK.c.id == sa.bindparam("work"))  # made once: it is hot
+
+# statements of the hot path are made once: building one costs more than running it
+_READ: Final = sa.select(WORK).where(WORK.c.id == sa.bindparam("work"))
+_MOVED: Final = ("state", "revision", "reason", "plan_json", "evidence_json", "changed_at_ms")
+_MOVE: Final = (
+    WORK.update()
+    .where(WORK.c.id == sa.bindparam("item"), WORK.c.revision == sa.bindparam("seen"))
+    .values({name: sa.bindparam(f"to_{name}", type_=WORK.c[name].type) for name in _MOVED})
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,20 +227,16 @@ def move(u: Unit, item: WorkItem, event: WorkEvent, *, reason: str = "") -> Work
     """
     step = machine.step(item, event, revision=item.revision, reason=reason)
     moved = step.item
-    mine = sa.and_(WORK.c.id == item.id, WORK.c.revision == item.revision)
-    stored = u.c.execute(
-        WORK.update()
-        .where(mine)
-        .values(
-            state=moved.state.value,
-            revision=moved.revision,
-            reason=moved.reason,
-            plan_json=codec.PLAN.dump(moved.plan),
-            evidence_json=codec.EVIDENCE.dump(moved.evidence),
-            changed_at_ms=u.now_ms,
-        )
-    )
-    if stored.rowcount != 1:
+    values = {
+        "state": moved.state.value,
+        "revision": moved.revision,
+        "reason": moved.reason,
+        "plan_json": codec.PLAN.dump(moved.plan),
+        "evidence_json": codec.EVIDENCE.dump(moved.evidence),
+        "changed_at_ms": u.now_ms,
+    }
+    given = {f"to_{name}": value for name, value in values.items()}
+    if u.c.execute(_MOVE, {"item": item.id, "seen": item.revision, **given}).rowcount != 1:
         raise StaleError(item=item.id, seen=item.revision)
     for effect in step.effects:
         _perform(u, moved, effect)

@@ -23,6 +23,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import NullPool, QueuePool
 
 from upright.store.errors import StoreUnavailableError
+from upright.store.quick import QuickConnection
 from upright.store.unfit import said, unfit
 
 T = TypeVar("T")
@@ -159,7 +160,7 @@ class Writer:
     def _commit(self, group: Sequence[_Waiting]) -> None:
         try:
             if self._connection is None:
-                self._connection = self._engine.connect()
+                self._connection = QuickConnection(self._engine)
             with self._connection.begin():
                 for waiting in group:
                     _run_one(self._connection, waiting)
