@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -32,11 +31,11 @@ PLAIN: Final = Arm(passes=PassThrough.NONE, folds=False)
 class Findings:
     """Outcomes by arm and follow-ups, in the order of the seeds."""
 
-    runs: dict[tuple[Arm, float], list[Outcome]] = field(default_factory=lambda: defaultdict(list))
+    runs: dict[tuple[Arm, float], list[Outcome]] = field(default_factory=dict)
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
         """Add a run; seeds come in the same order for each arm."""
-        self.runs[cell.arm, cell.follow_ups].append(outcome)
+        self.runs.setdefault((cell.arm, cell.follow_ups), []).append(outcome)
 
     @property
     def arms(self) -> list[Arm]:

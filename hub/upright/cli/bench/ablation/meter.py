@@ -37,7 +37,7 @@ class Meter:
         """Answer, after the time that the answer takes."""
         tools = to_tools(request.tools)
         answer = decide({"messages": [_chat(one) for one in request.messages], "tools": tools})
-        hit = self._cache.look_up(request.session, _prompt(request, tools))
+        hit = self._cache.look_up(request.session, prompt_for(request, tools))
         usage = usage_of(answer, hit)
         self.books.busts += hit.bust
         self.books.under_way += 1
@@ -77,7 +77,7 @@ def pace_s(usage: Usage) -> float:
     return BEGINS_S + OUTPUT_S * usage.output + FRESH_S * (usage.input - usage.cached)
 
 
-def _prompt(request: ChatRequest, tools: list[dict[str, Any]]) -> Prompt:
+def prompt_for(request: ChatRequest, tools: list[dict[str, Any]]) -> Prompt:
     """Write the prompt as the scripted server does, each message once."""
     (head,) = prompt_of({"tools": tools}).pieces
     return Prompt(pieces=(head, *(_written(one) for one in request.messages)))

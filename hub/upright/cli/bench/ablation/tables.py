@@ -13,6 +13,7 @@ from upright.cli.bench.ablation.paired import Interval
 from upright.core.routing import PassThrough
 
 ALL: Final = Arm(passes=PassThrough.ALL)
+CURVES: Final = ("router decisions", "cache-read tokens", "completion, s", "US dollars")
 AT: Final = 1.0
 """The published experiment had about one follow-up a task."""
 
@@ -29,8 +30,7 @@ class Table:
 def tables(found: Findings) -> list[Table]:
     """Return all tables: the levels at one follow-up a task, then each change over the curve."""
     shown = [_levels(found, AT)] if AT in found.follow_ups else []
-    for measure in ("router decisions", "cache-read tokens", "completion, s", "US dollars"):
-        shown.append(_changes(found, measure))
+    shown += [_changes(found, measure) for measure in CURVES]
     if PLAIN in found.arms and ALL in found.arms:
         shown.append(_against_plain(found))
     return shown
