@@ -113,8 +113,11 @@ class QuickConnection(sa.Connection):
         return cast("sqlite3.Connection", self.connection.dbapi_connection)
 
     def _quick(self, statement: Loose, parameters: Loose) -> Found | None:
-        """Run what has a plan; None: it goes the long way, which also begins a transaction."""
-        if not self.in_transaction():
+        """Run what has a plan; None: it goes the long way, which also begins a transaction.
+
+        Whoever listens to the connection hears every statement: then all of them go that way.
+        """
+        if not self.in_transaction() or self.dispatch.before_cursor_execute:
             return None
         several = isinstance(parameters, list)
         first = (parameters[0] if parameters else {}) if several else parameters
