@@ -145,14 +145,12 @@ def read(c: sa.Connection, outbox: str) -> Stored:
     )
 
 
-_OF_WORK: Final = (
-    sa.select(OUTBOX.c.id).where(OUTBOX.c.work_id == sa.bindparam("item")).order_by(OUTBOX.c.id)
-)
+_OF_WORK: Final = sa.select(OUTBOX.c.id).where(OUTBOX.c.work_id == sa.bindparam("item"))
 
 
 def of_work(c: sa.Connection, item: str) -> list[Stored]:
     """Read an item's effects, oldest first."""
-    return [read(c, one) for one in c.scalars(_OF_WORK, {"item": item}).all()]
+    return [read(c, one) for one in sorted(c.scalars(_OF_WORK, {"item": item}))]
 
 
 # ------------------------------------------------------------------ the queue
