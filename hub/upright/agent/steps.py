@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from upright.agent import card, spending, toolbox
+from upright.agent.homes.part import home_part
 from upright.agent.prompts.notices import CUT, NUDGE
 from upright.agent.prompts.system import SYSTEM
 from upright.agent.state import Turn
@@ -52,7 +53,8 @@ def begin(u: Unit, claim: Claim) -> Turn:
     turn.began_ms = u.now_ms
     record(u, "engine.claimed", about(turn), {"epoch": claim.epoch})
     if not turn.messages:
-        append(u, turn, Message(role=Role.SYSTEM, text=SYSTEM[turn.kind]))
+        text = f"{SYSTEM[turn.kind]}{home_part(u, claim)}"
+        append(u, turn, Message(role=Role.SYSTEM, text=text))
     if turn.work is not None:
         work.woken(u, work.read(u.c, turn.work))
     return turn

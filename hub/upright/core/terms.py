@@ -1,4 +1,4 @@
-"""Terms: how long waits and effects may take before something else happens; from the settings."""
+"""Terms: how long waits and effects may take, how much an agent may have; from the settings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from upright.api import EffectClass
+from upright.core.bounds import AgentBounds
 from upright.core.budget import Caps
 from upright.core.wait import DEADLINES_S, WaitKind
 
@@ -22,7 +23,8 @@ class Terms:
     """Deadlines of waits by kind, and lives of unsent effects by class, in seconds.
 
     A timer's deadline is what was asked for. A class without a life of its own has a day. ``caps``
-    are the budgets of the configuration; a person may set others beside them.
+    are the budgets of the configuration; a person may set others beside them. ``bounds``
+    are those of agents.
     """
 
     deadlines_s: Mapping[WaitKind, int] = field(
@@ -30,6 +32,7 @@ class Terms:
     )
     lives_s: Mapping[EffectClass, int] = field(default_factory=lambda: dict(LIVES_S))
     caps: Caps = field(default_factory=Caps)
+    bounds: AgentBounds = field(default_factory=AgentBounds)
 
     def life_ms(self, effect: EffectClass) -> int:
         """Return how long an unsent effect of this class is worth sending."""

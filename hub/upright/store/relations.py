@@ -14,14 +14,13 @@ from upright.core.ids import SessionId, WorkId
 from upright.core.mandate import Mandate, Trust
 from upright.core.wait import WaitKind
 from upright.core.work import TERMINAL, WorkItem, WorkState
-from upright.store import intake, sessions, threads, waits, work
+from upright.store import homes, intake, sessions, threads, waits, work
 from upright.store.errors import NotNowError
 from upright.store.events import About, record
 from upright.store.tables import RELATION, SESSION, WORK
 from upright.store.unit import Unit
 
-MAX_DEPTH: Final = 3
-MAX_CHILDREN: Final = 8
+_DEEPEST: Final = 100  # so far up is looked, whatever the rows say
 
 
 class RelationKind(StrEnum):
@@ -94,9 +93,9 @@ def children(c: sa.Connection, item: str) -> list[WorkItem]:
 
 
 def depth(c: sa.Connection, item: str) -> int:
-    """Return how many generations are above an item; at most ``MAX_DEPTH``, whatever the rows."""
+    """Return how many generations are above an item."""
     above, at = 0, parent(c, item)
-    while at is not None and above < MAX_DEPTH:
+    while at is not None and above < _DEEPEST:
         above, at = above + 1, parent(c, at.id)
     return above
 
@@ -104,25 +103,34 @@ def depth(c: sa.Connection, item: str) -> int:
 # ------------------------------------------------------------------ children
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spawning:
-    """What a parent asks of a child. ``taint`` is the parent's: its words are no cleaner."""
+    """What a parent asks of a child. ``taint`` is the parent's: its words are no cleaner.
+
+    ``agent`` is whose work it will be; without a name that of the parent's agent.
+    """
 
     goal: str
     criteria: Sequence[str]
     taint: Trust
+    agent: str = ""
 
 
 def spawn(u: Unit, item: WorkItem, asked: Spawning) -> WorkItem:
     """Open a child with a session and a thread of its own, in one transaction.
 
     Raises:
-        NotNowError: the parent is too deep down, or has as many children as it may have.
+        NotNowError: the parent is too deep down, or has as many children as it may have; or the
+            agent has as many items.
     """
-    if depth(u.c, item.id) >= MAX_DEPTH:
-        raise NotNowError(item.id, f"it is {MAX_DEPTH} generations down: do it yourself")
-    if len(children(u.c, item.id)) >= MAX_CHILDREN:
-        raise NotNowError(item.id, f"it has had {MAX_CHILDREN} children, which is the most")
+    own, _ = homes.of_session(u.c, item.session)
+    bounds = u.terms.bounds.for_agent(own)
+    if depth(u.c, item.id) >= bounds.depth:
+        raise NotNowError(item.id, f"it is {bounds.depth} generations down: do it yourself")
+    if len(children(u.c, item.id)) >= bounds.children:
+        raise NotNowError(item.id, f"it has had {bounds.children} children, which is the most")
+    agent = asked.agent or own
+    homes.check_free(u, agent)
     made = WorkId(u.new_id("work"))
-    session = sessions.create(u, kind="worker", agent="worker", work=None, trust=asked.taint)
+    session = sessions.create(u, kind="worker", agent=agent, work=None, trust=asked.taint)
     thread = threads.own(u, session)
     notice = intake.Notice(
         kind="work.asked",

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from upright.api import Code
 from upright.core import work as machine
 from upright.core.errors import StaleError
+from upright.core.home import WORKER
 from upright.core.ids import SessionId, ThreadId, TriggerId, WorkId
 from upright.core.job import JobState
 from upright.core.mandate import Mandate, Trust
@@ -48,6 +49,7 @@ class Opening:
     criteria: tuple[str, ...]
     mandate: Mandate
     taint: Trust  # of whoever wrote the goal: a worker is no cleaner than its card
+    agent: str = WORKER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ def open_item(u: Unit, opening: Opening, router: str) -> Opened:
     before = succession.last_over(u.c, (trigger.thread, *threads.linked(u.c, trigger.thread)))
     # who may read a predecessor's session is no cleaner than that was
     trust = min(opening.taint, before.taint) if before else opening.taint
-    session = sessions.create(u, kind="worker", agent="worker", work=work, trust=trust)
+    session = sessions.create(u, kind="worker", agent=opening.agent, work=work, trust=trust)
     item = WorkItem(
         id=work,
         session=session,

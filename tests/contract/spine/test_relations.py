@@ -9,6 +9,7 @@ import pytest
 from fixtures.agents import DONE, TEST, Agents, Say, ScriptedChat, call, complete, named, worker
 from fixtures.still_hub import StillHub, trigger
 from upright.api import EffectClass
+from upright.core.bounds import DEFAULT
 from upright.core.mandate import Mandate, Trust
 from upright.core.transcript import Role
 from upright.core.work import WorkItem, WorkState
@@ -67,15 +68,15 @@ def test_a_mandate_is_only_ever_narrowed() -> None:
 async def test_children_are_bounded_in_depth_and_number(hub: StillHub) -> None:
     item = await hub.opened()
     at = item
-    for _ in range(relations.MAX_DEPTH):
+    for _ in range(DEFAULT.depth):
         at = await child_of(hub, at)
     with pytest.raises(NotNowError, match="generations"):
         await child_of(hub, at)
-    for _ in range(relations.MAX_CHILDREN - 1):
+    for _ in range(DEFAULT.children - 1):
         await child_of(hub, item)
     with pytest.raises(NotNowError, match="children"):
         await child_of(hub, item)
-    assert len(await hub.rows(WORK)) == 1 + relations.MAX_DEPTH + relations.MAX_CHILDREN - 1
+    assert len(await hub.rows(WORK)) == 1 + DEFAULT.depth + DEFAULT.children - 1
 
 
 @pytest.mark.clause("B11.12")
