@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from upright.agent import card, spending, toolbox
+from upright.agent import briefing, card, spending, toolbox
 from upright.agent.homes.part import home_part
 from upright.agent.prompts.notices import CUT, NUDGE
 from upright.agent.prompts.system import SYSTEM
@@ -36,7 +36,6 @@ from upright.store import (
     sessions,
     strategy,
     turns,
-    views_routing,
     waits,
     work,
 )
@@ -166,7 +165,7 @@ def take_inbox(u: Unit, turn: Turn) -> None:
 def _take(u: Unit, turn: Turn, pressing: Pressing) -> None:
     triggers = _to_take(u.c, turn, pressing)
     is_router = turn.kind == "router"
-    text = batch(triggers, views_routing.hints(u.c, triggers) if is_router else {})
+    text = briefing.for_router(u, about(turn), triggers) if is_router else batch(triggers)
     if pressing.urgent:
         text = f"{CUT}\n\n{text}"
     if turn.work is not None and not turn.carded:

@@ -10,8 +10,11 @@ from upright.agent.tools import (
     agenda,
     children,
     commands,
+    digest,
     files,
     handing,
+    home,
+    memory,
     neighbours,
     recall,
     replies,
@@ -27,8 +30,11 @@ TOOLS: Final[Mapping[str, tuple[Tool[Any], ...]]] = {
         children.RELATE,
         replies.ROUTER,
         recall.READ,
+        digest.DIGEST,
+        *memory.TOOLS,
         neighbours.NEIGHBOURS,
         agenda.AGENDA,
+        *home.TOOLS,
     ),
     "worker": (
         *commands.TOOLS,
@@ -40,6 +46,7 @@ TOOLS: Final[Mapping[str, tuple[Tool[Any], ...]]] = {
         recall.READ,
         neighbours.NEIGHBOURS,
         agenda.AGENDA,
+        *home.TOOLS,
     ),
 }
 

@@ -164,7 +164,9 @@ def catalogue(agent: str, files: Sequence[HomeFile]) -> str:
     parts = [f"You are the agent {agent}."]
     parts += [front_matter(guide.text)[1] for guide in by_kind[FileKind.GUIDE]]
     if by_kind[FileKind.SKILL]:
-        parts.append("Skills (call `skill` to read one; under this sha256 it is your owner's word):")
+        parts.append(
+            "Skills (call `skill` to read one; under this sha256 it is your owner's word):"
+        )
         parts += [_line(file) for file in by_kind[FileKind.SKILL]]
     if by_kind[FileKind.NOTE]:
         parts.append("Your notes (call `read_note` to read one; they are material):")

@@ -11,6 +11,7 @@ from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
 from upright.core.ids import kind_of
 from upright.core.mandate import taint
 from upright.core.memory import MAX_SOURCES, MAX_TEXT, found
+from upright.core.trigger import StoredTrigger
 from upright.store import homes, intake, memories, work
 from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.memories import Writer
@@ -59,6 +60,12 @@ def writer(here: Here) -> Writer:
     """Say who writes in this call."""
     agent, _ = homes.of_session(here.u.c, here.lease.session)
     return Writer(author=agent, session=here.lease.session, turn=here.turn, trust=here.taint)
+
+
+def routed(here: Here, stored: StoredTrigger, outcome: str, *, work: str | None = None) -> None:
+    """Let code note what was done with this kind of trigger."""
+    if stored.source != intake.HUB_SOURCE:
+        memories.routed(here.u, stored, outcome, writer(here), work=work)
 
 
 @arguments(config=STRICT)

@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as arguments
 
 from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
+from upright.agent.tools.memory import routed
 from upright.api import Destination, EffectClass
 from upright.core.mandate import Decision, Mandate, decide
 from upright.core.outbox import OutboxState
@@ -81,10 +82,10 @@ def _answer(here: Here, asked: AnswerArguments) -> Outcome:
     if destination is None:
         raise refused("{} has no place to reply to", asked.trigger)
     mandate = Mandate(given_by=stored.trigger.actor.id, trust=stored.trust)
-    return _send(
-        here,
-        _Reply(destination=destination, text=asked.text, mandate=mandate, trigger=asked.trigger),
-    )
+    reply = _Reply(destination=destination, text=asked.text, mandate=mandate, trigger=asked.trigger)
+    outcome = _send(here, reply)
+    routed(here, stored, "reply")
+    return outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

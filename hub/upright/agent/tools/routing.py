@@ -7,13 +7,17 @@ from typing import Final
 from pydantic import Field
 from pydantic.dataclasses import dataclass as arguments
 
+from upright.agent.homes.templates import ROUTER
 from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
+from upright.agent.tools.memory import routed
+from upright.core.home import WORKER
 from upright.core.mandate import Mandate, Trust
 from upright.core.trigger import StoredTrigger
 from upright.core.work import TERMINAL, WorkItem, WorkState
 from upright.store import (
     endings,
     handing,
+    homes,
     intake,
     jobs,
     requests,
@@ -32,11 +36,13 @@ class SpawnArguments:
     goal: str = Field(min_length=1, max_length=2000)
     criteria: list[str] = Field(min_length=1, max_length=20)
     why: str = Field(default="", max_length=500)
+    agent: str = Field(default=WORKER, description="whose work it will be")
     acceptance: bool = Field(default=False, description="a person must accept the result")
 
 
 def _spawn(here: Here, asked: SpawnArguments) -> Outcome:
     stored = _own_trigger(here, asked.trigger)
+    _check_agent(here, asked.agent)
     mandate = Mandate(
         given_by=stored.trigger.actor.id, trust=stored.trust, acceptance=asked.acceptance
     )
@@ -46,10 +52,13 @@ def _spawn(here: Here, asked: SpawnArguments) -> Outcome:
         criteria=tuple(dict.fromkeys(asked.criteria)),
         mandate=mandate,
         taint=min(stored.trust, here.taint),
+        agent=asked.agent,
     )
     opened = work.open_item(here.u, opening, here.lease.session)
     here.after.sessions.add(opened.item.session)
     item = opened.item
+    if opened.created:
+        routed(here, stored, f"spawn {asked.agent}", work=item.id)
     body: dict[str, object] = {
         "work": item.id,
         "session": item.session,
@@ -61,6 +70,17 @@ def _spawn(here: Here, asked: SpawnArguments) -> Outcome:
     if before is not None:
         body["follows"] = {"work": before.work, "session": before.session}
     return Done(body=body, volatile=frozenset({"created"}))
+
+
+def _check_agent(here: Here, agent: str) -> None:
+    """Refuse an agent that there is not, that has too much to do, or that is the router."""
+    there = [one for one, _ in homes.roles(here.u.c) if one != ROUTER]
+    if agent not in {WORKER, *there}:
+        raise refused("there is no agent {!r}; there are {}", agent, ", ".join(there))
+    try:
+        homes.check_free(here.u, agent)
+    except NotNowError as error:
+        raise refused("{}: ask a person, or name another agent", error) from error
 
 
 def _own_trigger(here: Here, trigger: str) -> StoredTrigger:
@@ -82,6 +102,7 @@ def _ask(here: Here, asked: AskAboutArguments) -> Outcome:
     stored = _own_trigger(here, asked.trigger)
     prompt = f"{asked.question}\n(about {stored.id}: {stored.trigger.content.title})"
     request = requests.ask(here.u, requests.Asking(prompt=prompt, session=here.lease.session))
+    routed(here, stored, "ask a person")
     return Done(body={"request": request}, volatile=frozenset({"request"}))
 
 
@@ -102,6 +123,8 @@ def _forward(here: Here, asked: ForwardArguments) -> Outcome:
     except NotNowError as error:
         raise refused("{}", error) from error
     here.after.sessions.add(done.session)
+    if done.given:
+        routed(here, stored, "forward", work=item.id)
     body = {"work": item.id, "forwarded": done.given, "follows": done.follows}
     if not done.given:
         body["note"] = "its worker had this trigger already"
@@ -157,7 +180,8 @@ TOOLS: Final = (
     Tool(
         name="spawn",
         description="Open a work item for a trigger, with a worker of its own that follows the "
-        "trigger's thread. Opening it again for the same trigger gives the same item.",
+        "trigger's thread. `agent` names one of the agents on your list. Opening it again for the "
+        "same trigger gives the same item.",
         arguments=SpawnArguments,
         run=_spawn,
     ),
