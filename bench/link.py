@@ -34,10 +34,10 @@ from upright.devices.door import Door, DoorParts
 from upright.devices.identity import HubIdentity, new_private_key
 from upright.devices.links import Links
 from upright.devices.pairing import PairingParts, Pairings
-from upright.devices.rate import Rate
 from upright.devices.roster import StoredPairings, StoredRoster
 from upright.devices.transport import GoneError
 from upright.engine.clock import SortableIds, SystemClock
+from upright.engine.rate import Rate
 from upright.engine.signals import Signals
 from upright.engine.units import Units
 from upright.store import jobs, schema, sessions

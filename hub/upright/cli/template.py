@@ -79,6 +79,28 @@ _HEAD: Final = """\
 #kind = "operator"
 #ids = ["github:1815"]
 
+# Who may sign in beside this machine's owner: whom your OpenID provider knows, as what. An entry is
+# an address, "@domain" or "sub:SUBJECT"; nobody comes in whom no list names. runners may let
+# commands run on devices. Its redirect address is https://YOUR-HUB/sign-in/return.
+#[auth]
+#issuer = "https://id.example.org"
+#client_id = "upright"
+#client_secret = "keyring:oidc"
+#admins = ["ada@example.org"]
+#operators = ["@example.org"]
+#viewers = []
+#runners = ["ada@example.org"]
+# Proxies whose X-Forwarded-For is believed, by their addresses.
+#trusted_proxies = []
+# How long a browser stays in, unused and at all, and a one-time link, in seconds; tokens in days.
+#idle_s = 43200
+#session_s = 1209600
+#link_s = 600
+#token_days = 365
+# Sign-ins that may fail, per address; how far the provider's clock may be off, in seconds.
+#tries_per_minute = 20
+#clock_skew_s = 60
+
 # Rules judge triggers, first match first: explicit, candidate or ignore. What isn't given matches
 # anything: sources, kinds, scopes, actor_kinds, actors, addresses, facts, text, listed_bots.
 # urgent = true: what it matches interrupts its worker.

@@ -12,11 +12,10 @@ from upright.devices.ports import Pairing
 from upright.engine.clock import now_ms
 from upright.engine.units import Units
 from upright.plugin.connectors import Connectors
-from upright.store import devices, people
+from upright.store import acting, devices, people
 from upright.store.errors import UnknownIdError
+from upright.store.unit import Unit
 from upright.web.parts import RefusedError
-
-BY = "operator"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,23 +45,24 @@ class HubCommands:
 
     async def answer(self, request: str, text: str) -> object:
         """Answer a question."""
-        woken = await self._parts.units.write(lambda u: people.answer(u, request, text, BY))
+        woken = await self._parts.units.write(lambda u: people.answer(u, request, text, u.by))
         self._parts.woken([woken] if woken else [])
         return {"request": request, "answered": True}
 
     async def decide(self, request: str, *, approve: bool) -> object:
         """Approve or deny exactly what was asked; a yes about a device lets its commands leave."""
-        device = await self._parts.units.write(
-            lambda u: people.decide_device(u, request, BY, approve=approve)
-        )
+
+        def unit(u: Unit) -> tuple[DeviceId | None, SessionId | None]:
+            about = people.decide_device(u, request, u.by, approve=approve)
+            woken = None if about else people.decide(u, request, u.by, approve=approve)
+            return about, woken
+
+        device, woken = await self._parts.units.write(unit)
         if device is not None:
             if approve:
                 self._parts.links.clear_suspicion(device)
             self._parts.push([device])
             return {"request": request, "approved": approve, "device": device}
-        woken = await self._parts.units.write(
-            lambda u: people.decide(u, request, BY, approve=approve)
-        )
         self._parts.send()
         self._parts.woken([woken] if woken else [])
         return {"request": request, "approved": approve}
@@ -80,7 +80,7 @@ class HubCommands:
         pairing = await self._parts.pairings.look(code)
         if pairing.bound_hash != bound_hash:
             raise ChangedError
-        approval = await self._parts.pairings.approve(pairing, by=BY)
+        approval = await self._parts.pairings.approve(pairing, by=acting.by())
         return {"device": approval.device_id, "granted": list(approval.granted)}
 
     async def revoke(self, device: str) -> object:

@@ -14,8 +14,6 @@ from upright.store.errors import NotNowError
 from upright.store.unit import Unit
 from upright.web.parts import RefusedError
 
-BY = "operator"
-
 
 class HubOversight:
     """Every command returns after its commit."""
@@ -37,36 +35,36 @@ class HubOversight:
 
     async def cancel_work(self, work: str) -> object:
         """Cancel a work item and its children."""
-        self._woken(await self._units.write(lambda u: oversight.cancel(u, work, BY)))
+        self._woken(await self._units.write(lambda u: oversight.cancel(u, work, u.by)))
         return {"work": work, "cancelled": True}
 
     async def unblock(self, work: str) -> object:
         """Let a blocked item go on."""
-        session = await self._units.write(lambda u: oversight.unblock(u, work, BY))
+        session = await self._units.write(lambda u: oversight.unblock(u, work, u.by))
         self._woken([session])
         return {"work": work, "session": session, "unblocked": True}
 
     async def stop(self, session: str) -> object:
         """Stop a session for good."""
-        self._woken(await self._units.write(lambda u: oversight.stop(u, session, BY)))
+        self._woken(await self._units.write(lambda u: oversight.stop(u, session, u.by)))
         return {"session": session, "stopped": True}
 
     async def wake(self, wait: str) -> object:
         """End a wait as if what it is for had come."""
-        session = await self._units.write(lambda u: oversight.wake(u, wait, BY))
+        session = await self._units.write(lambda u: oversight.wake(u, wait, u.by))
         self._woken([session])
         return {"wait": wait, "session": session, "woken": True}
 
     async def cancel_wait(self, wait: str) -> object:
         """Take a wait away; its worker decides anew."""
-        session = await self._units.write(lambda u: oversight.cancel_wait(u, wait, BY))
+        session = await self._units.write(lambda u: oversight.cancel_wait(u, wait, u.by))
         self._woken([session])
         return {"wait": wait, "session": session, "cancelled": True}
 
     async def retry_effect(self, effect: str, *, yes: bool) -> object:
         """Send an effect again; one that may be visible only with *yes*."""
         try:
-            stored = await self._units.write(lambda u: outbox.retry(u, effect, by=BY, yes=yes))
+            stored = await self._units.write(lambda u: outbox.retry(u, effect, by=u.by, yes=yes))
         except NotNowError as error:
             raise RefusedError(str(error)) from error
         self._send()
@@ -76,7 +74,7 @@ class HubOversight:
         """Drop an effect that is held or pending; its session is told."""
 
         def unit(u: Unit) -> SessionId:
-            outbox.discard(u, effect, f"discarded by {BY}")
+            outbox.discard(u, effect, f"discarded by {u.by}")
             return SessionId(outbox.read(u.c, effect).session)
 
         self._woken([await self._units.write(unit)])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
-from typing import Final
 
 from upright.api import ActorKind
 from upright.core.gate import DEFAULT_RULES, Rule
@@ -20,8 +19,6 @@ from upright.store.errors import NotNowError
 from upright.store.policy import Base
 from upright.store.resolve import resolve, row
 from upright.store.unit import Connection, Unit
-
-BY: Final = "operator"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +58,7 @@ class Desk:
                 meanwhile. Nothing has changed then.
         """
         own = read_rules(text, origin="the rules")
-        number = await self.units.write(lambda u: rules.edit(u, text, by=BY, base=base))
+        number = await self.units.write(lambda u: rules.edit(u, text, by=u.by, base=base))
         return {"number": number, "rules": len(own), "changed": number != base}
 
     # -------------------------------------------------------------- people
@@ -92,7 +89,7 @@ class Desk:
 
         def unit(u: Unit) -> dict[str, object]:
             who, what = _session(u.c, session), _thread(u.c, thread)
-            joined = follows.join(u, who, what, by=BY)
+            joined = follows.join(u, who, what, by=u.by)
             return {"session": who, "thread": what, "joined": joined}
 
         return await self.units.write(unit)
@@ -102,7 +99,7 @@ class Desk:
 
         def unit(u: Unit) -> tuple[dict[str, object], list[SessionId]]:
             who, what = _session(u.c, session), _thread(u.c, thread)
-            woken = follows.leave(u, who, what, by=BY)
+            woken = follows.leave(u, who, what, by=u.by)
             return {"session": who, "thread": what, "left": True}, woken
 
         done, woken = await self.units.write(unit)

@@ -17,6 +17,7 @@ from upright.compose.commands import CommandParts, HubCommands
 from upright.compose.commands_devices import HubMachines
 from upright.compose.commands_oversight import HubOversight
 from upright.compose.desk import Desk
+from upright.compose.doors import doors
 from upright.compose.given import agent_limits, model_of, private_key, roll
 from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake, IntakeParts
@@ -32,12 +33,12 @@ from upright.devices.identity import HubIdentity
 from upright.devices.link import LinkTimes
 from upright.devices.links import Links
 from upright.devices.pairing import ChangedError, PairingParts, Pairings, UnknownCodeError
-from upright.devices.rate import Rate
 from upright.devices.roster import StoredPairings, StoredRoster
 from upright.devices.transport import GoneError
 from upright.engine.clock import SortableIds, SystemClock, now_ms
 from upright.engine.embedded import EmbeddedEngine, EngineLimits
 from upright.engine.ports import ChatModel
+from upright.engine.rate import Rate
 from upright.engine.signals import Signals
 from upright.engine.supervisor import Supervisor
 from upright.engine.timers import Timers
@@ -76,6 +77,7 @@ class Roots:
     env: Mapping[str, str]
     port: int
     where: Address
+    oidc: Secret | None = None  # this hub's secret at the OpenID provider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,6 +315,7 @@ class _Builder:
         return Parts(
             oversight=oversight,
             machines=HubMachines(self.units, self.woken),
+            doors=doors(self.settings, self.units, port=self.roots.port, secret=self.roots.oidc),
             clock=self.clock,
             token=self.home.make_token(),
             store=self.roots.store,

@@ -71,7 +71,8 @@ async def _main(settings: Settings, env: Mapping[str, str], ready: Ready, open_s
     try:
         listening = socket.create_server((settings.hub.host, settings.hub.port), backlog=512)
         port = int(listening.getsockname()[1])
-        roots = Roots(settings=settings, store=store, env=env, port=port, where=where)
+        oidc = await _secret(settings, env, settings.auth.client_secret)
+        roots = Roots(settings=settings, store=store, env=env, port=port, where=where, oidc=oidc)
         hub_id = await _begin(roots)
         key = await _secret(settings, env, settings.model.api_key)
         hub = await asyncio.to_thread(build, roots, hub_id, key)

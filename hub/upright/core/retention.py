@@ -15,6 +15,7 @@ class Keep:
 
     ``raw``: payloads. ``transcript``: entries of ended sessions. ``output``: what ended jobs
     printed. ``dedupe``: the keys that refuse a second delivery, which outlive all else (B2.2).
+    ``audit``: who did what.
     """
 
     raw: int = 30
@@ -25,6 +26,7 @@ class Keep:
     receipts: int = 400
     ledger: int = 400
     dedupe: int = 0
+    audit: int = 400
 
 
 def before_ms(now_ms: int, days: int) -> int | None:

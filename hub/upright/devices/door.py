@@ -14,9 +14,9 @@ from upright.devices.link import DeviceLink, LinkTimes
 from upright.devices.links import Links
 from upright.devices.pairing import Caller, Pairings
 from upright.devices.ports import DeviceState, Inbound, KnownDevice, Roster, Sighting
-from upright.devices.rate import Rate
 from upright.devices.transport import GoneError, Transport
 from upright.engine.ports import Clock
+from upright.engine.rate import Rate
 from upright_wire.errors import AuthError, FrameError, WireError
 from upright_wire.frames import (
     MAX_FIRST_BYTES,

@@ -77,6 +77,7 @@ class Pruner:
             "events": partial(_aged, keep.events, _anywhere(retention.events)),
             "receipts": partial(_aged, keep.receipts, _receipts),
             "ledger": partial(_aged, keep.ledger, _anywhere(retention.ledger)),
+            "audit trail": partial(_aged, keep.audit, _anywhere(retention.audit)),
             "dedupe keys": partial(_aged, keep.dedupe, retention.dedupe),
         }
 

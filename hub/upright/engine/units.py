@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from upright.core.terms import DEFAULT_TERMS, Terms
 from upright.engine.clock import now_ms
 from upright.engine.ports import Clock, IdSource
+from upright.store import acting, audit_trail
 from upright.store.storage import Storage
 from upright.store.unit import Unit
 
@@ -37,16 +38,25 @@ class Units:
     async def write(self, unit: Callable[[Unit], T]) -> T:
         """Run *unit* in one transaction; its time is the call's, or the database's own.
 
+        What is done for a person is in the audit trail with it: the first unit of a deed says so.
+
         Raises:
             StoreUnavailableError: nothing was stored.
         """
-        at, store = now_ms(self.clock), self._store
-        done = await store.write(lambda c: unit(self._unit(c, store.time(c, at))))
+        at, store, deed, by = now_ms(self.clock), self._store, acting.deed(), acting.by()
+
+        def whole(c: Connection) -> T:
+            u = Unit(c, store.time(c, at), self._ids.new, self._terms, by)
+            done = unit(u)
+            if deed is not None and not deed.kept:
+                audit_trail.add(u, deed)
+            return done
+
+        done = await store.write(whole)
+        if deed is not None:
+            deed.kept = True
         self._committed()
         return done
-
-    def _unit(self, c: Connection, at_ms: int) -> Unit:
-        return Unit(c, at_ms, self._ids.new, self._terms)
 
     async def read(self, query: Callable[[Connection], T]) -> T:
         """Run a query on a snapshot."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import platformdirs
 
 from upright.api import SecretRef
+from upright.settings.auth import AuthSection
 from upright.settings.errors import SettingsError, nearest
 from upright.settings.parse import Place, Text, parse
 from upright.settings.shape import (
@@ -45,6 +46,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "deadlines": DeadlinesSection,
     "lives": LivesSection,
     "retention": RetentionSection,
+    "auth": AuthSection,
 }
 ALIASES: Final = {
     "OPENAI_BASE_URL": "model.base_url",

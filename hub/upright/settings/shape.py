@@ -17,6 +17,7 @@ from upright.core.routing import PassThrough
 from upright.core.terms import Terms
 from upright.core.trigger import People, Person
 from upright.core.wait import WaitKind
+from upright.settings.auth import AuthSection
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 OPENAI_URL: Final = "https://api.openai.com/v1"
@@ -197,6 +198,7 @@ class RetentionSection:
     receipts_days: int = 400  # the texts of effects; their receipts stay
     ledger_days: int = 400
     dedupe_days: int = 0  # what refuses a second delivery
+    audit_days: int = 400  # who did what
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
@@ -218,6 +220,7 @@ class RetentionSection:
             receipts=self.receipts_days,
             ledger=self.ledger_days,
             dedupe=self.dedupe_days,
+            audit=self.audit_days,
         )
 
 
@@ -328,6 +331,7 @@ class Settings:
     deadlines: DeadlinesSection = field(default_factory=DeadlinesSection)
     lives: LivesSection = field(default_factory=LivesSection)
     retention: RetentionSection = field(default_factory=RetentionSection)
+    auth: AuthSection = field(default_factory=AuthSection)
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import sqlalchemy as sa
@@ -57,7 +58,7 @@ def say(u: Unit, session: str, text: str, kind: str = OPERATOR_MESSAGE) -> Trigg
         channel=Channel.OPERATOR,
         title=_TITLES[kind],
         text=text,
-        actor=OPERATOR,
+        actor=_actor(u),
     )
     if row.work_id is not None and kind != OPERATOR_QUESTION:
         _unblock(u, row.work_id)
@@ -139,12 +140,17 @@ def _tell(u: Unit, asked: Asked, kind: str, *, title: str, text: str) -> Session
         channel=Channel.OPERATOR,
         title=title,
         text=text,
-        actor=OPERATOR,
+        actor=_actor(u),
         dedupe=(f"request:{asked.id}",),
         facts=(("request", asked.id),),
     )
     intake.notify(u, asked.session, _thread(u, asked.work, asked.session), notice)
     return SessionId(asked.session)
+
+
+def _actor(u: Unit) -> Actor:
+    """Return who speaks: the person whose account it was said with."""
+    return replace(OPERATOR, id=u.by, name=u.by)
 
 
 def _unblock(u: Unit, work_id: str) -> None:

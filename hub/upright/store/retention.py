@@ -30,6 +30,7 @@ from upright.store.tables import (
     TRIGGER,
     WORK,
 )
+from upright.store.tables_people import AUDIT
 from upright.store.unit import Unit
 
 ROWS: Final = 500
@@ -201,6 +202,11 @@ def events(u: Unit, before_ms: int) -> Piece:
 def ledger(u: Unit, before_ms: int) -> Piece:
     """Delete some of the oldest rows of the ledger."""
     return _oldest(u, LEDGER, before_ms)
+
+
+def audit(u: Unit, before_ms: int) -> Piece:
+    """Delete some of the oldest rows of the audit trail."""
+    return _oldest(u, AUDIT, before_ms)
 
 
 def _oldest(u: Unit, table: sa.Table, before_ms: int) -> Piece:

@@ -18,13 +18,14 @@ Connection = sa.Connection  # whoever runs a query names the type here, and spea
 class Unit:
     """One transaction's connection, its time (epoch milliseconds) and ``new_id("trigger")``.
 
-    ``terms`` are the configured deadlines and lives.
+    ``terms`` are the configured deadlines and lives. ``by`` is the person that it is done for.
     """
 
     c: Connection
     now_ms: int
     new_id: Callable[[str], str]
     terms: Terms = DEFAULT_TERMS
+    by: str = "operator"
 
     def attempt(self, part: Callable[[], T]) -> T:
         """Run *part*; when it raises, what it wrote is taken back, and nothing else."""

@@ -18,12 +18,15 @@ from upright.web import (
     openapi,
     oversight,
     reads,
+    signin,
     stream,
     talk,
+    team,
     words,
 )
 from upright.web.guard import guard
 from upright.web.parts import Parts
+from upright.web.privacy import private
 from upright.web.problems import PARTS, expected, problems
 
 
@@ -72,6 +75,8 @@ def routes() -> Iterable[web.RouteDef]:
         *talk.routes(),
         *oversight.routes(),
         *desk.routes(),
+        *signin.routes(),
+        *team.routes(),
         get("/healthz", health.alive),
         get("/readyz", health.ready),
         get("/metrics", health.metrics),
@@ -80,7 +85,7 @@ def routes() -> Iterable[web.RouteDef]:
 
 def make_app(parts: Parts) -> web.Application:
     """Make the application. Shutting it down ends event streams and cuts device sockets."""
-    app = web.Application(middlewares=(problems, guard))
+    app = web.Application(middlewares=(problems, private, guard))
     app[PARTS] = parts
     app[hooks.REFUSED] = Counter()
     app[device.SOCKETS] = device.Sockets()

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from upright.core.request import RequestKind
+from upright.core.roles import Role
+from upright.store import requests
 from upright.web.bodies import read_fields
 from upright.web.described import does, reads
 from upright.web.plain import answer
+from upright.web.principal import require
 from upright.web.problems import PARTS
 from upright.web.reads import whole_id
 from upright.web.schemas import TEXT, TRUTH, array, ref, thing
@@ -24,6 +28,7 @@ async def answer_request(request: web.Request) -> web.Response:
 async def approve(request: web.Request) -> web.Response:
     """Approve exactly what was asked."""
     wanted = await whole_id(request, "request")
+    await _check_grant(request, wanted)
     return answer(await request.app[PARTS].commands.decide(wanted, approve=True))
 
 
@@ -31,6 +36,7 @@ async def approve(request: web.Request) -> web.Response:
 async def deny(request: web.Request) -> web.Response:
     """Deny what was asked."""
     wanted = await whole_id(request, "request")
+    await _check_grant(request, wanted)
     return answer(await request.app[PARTS].commands.decide(wanted, approve=False))
 
 
@@ -71,3 +77,14 @@ async def test(request: web.Request) -> web.Response:
 async def retry(request: web.Request) -> web.Response:
     """Try a source again now."""
     return answer(await request.app[PARTS].commands.retry(request.match_info["name"]))
+
+
+async def _check_grant(request: web.Request, wanted: str) -> None:
+    """Refuse who has no grant to let commands run, where a device's own request asks for that.
+
+    Raises:
+        ForbiddenError: they have none.
+    """
+    kind = await request.app[PARTS].store.read(lambda c: requests.read(c, wanted).kind)
+    if kind is RequestKind.DEVICE:
+        require(request, Role.OPERATOR, runs=True)

@@ -38,6 +38,11 @@ def flag(name: str, says: str = "") -> Query:
     return Query(name=name, kind={**TEXT, "enum": ["0", "1"]}, says=says)
 
 
+def text(name: str, says: str = "") -> Query:
+    """Describe a text."""
+    return Query(name=name, kind=TEXT, says=says)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
     """What a handler takes and gives.

@@ -6,19 +6,33 @@ controls (DNS rebinding): such a request carries that name in its Host header, a
 
 from __future__ import annotations
 
-import hmac
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from upright.web import csrf, record
+from upright.web.credential import (
+    CREDENTIAL,
+    SIGN_IN,
+    Credential,
+    Found,
+    find,
+    is_local,
+    note_use,
+    shown,
+)
 from upright.web.needs import NEEDS, OUTSIDE, VIEWER, Need, name_of
-from upright.web.principal import LOCAL, PRINCIPAL, require
+from upright.web.principal import PRINCIPAL, Via, require
+from upright.web.privacy import check_path
 from upright.web.problems import PARTS, ProblemError
+from upright.web.remote import remote_of
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+TOKENS_IN_URLS: Final = frozenset({"access_token", "token", "api_token", "api_key", "bearer"})
+SIGN_IN_PAGE: Final = "/sign-in"
 
 
 @web.middleware
@@ -27,10 +41,25 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     need = _need(request)
     if not need.any_host:
         _check_host(request)
-    if need.role is not None:
-        _check_token(request)
+    if need.role is None:
+        return await handler(request)
+    _check_url(request)
+    try:
+        await _come_in(request)
+    except ProblemError as error:
+        if _is_page(request) and error.status == HTTPStatus.UNAUTHORIZED:
+            page = f"{SIGN_IN_PAGE}?next={quote(request.path_qs)}"
+            raise web.HTTPSeeOther(page) from error
+        raise
+    async with record.kept(request, need):
         require(request, need.role, runs=need.runs)
-    return await handler(request)
+        await csrf.check(request)
+        await check_path(request)
+        return await handler(request)
+
+
+def _is_page(request: web.Request) -> bool:
+    return request.method == "GET" and not request.path.startswith("/v1/")
 
 
 def _need(request: web.Request) -> Need:
@@ -59,11 +88,43 @@ def host_name(header: str) -> str:
         return ""
 
 
-def _check_token(request: web.Request) -> None:
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    token = request.app[PARTS].token.reveal()
-    right = hmac.compare_digest(given.strip().encode(), token.encode())
-    if scheme.lower() != "bearer" or not right:
-        detail = "send the token of the hub's api.token file: Authorization: Bearer …"
-        raise ProblemError(HTTPStatus.UNAUTHORIZED, "token.wrong", detail)
-    request[PRINCIPAL] = LOCAL
+def _check_url(request: web.Request) -> None:
+    """Refuse a secret in an address: it ends in histories and other people's logs."""
+    if TOKENS_IN_URLS & request.query.keys():
+        detail = "a token belongs in a header, never in an address: Authorization: Bearer …"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "token.in_url", detail)
+
+
+async def _come_in(request: web.Request) -> None:
+    """Find who asks, and put it into the request.
+
+    Raises:
+        ProblemError: 401, it is nobody; 429, this address was wrong too often.
+    """
+    credential = shown(request)
+    if credential is None:
+        detail = "sign in, or send a token: Authorization: Bearer …"
+        raise ProblemError(HTTPStatus.UNAUTHORIZED, "sign_in.needed", detail)
+    found = await _tried(request, credential)
+    request[CREDENTIAL], request[PRINCIPAL] = credential, found.principal
+    if found.sign_in is not None:
+        request[SIGN_IN] = found.sign_in
+    await note_use(request, found)
+
+
+async def _tried(request: web.Request, credential: Credential) -> Found:
+    """Find whose a credential is; wrong ones are counted, and too many stop all further tries."""
+    failed = request.app[PARTS].doors.failed
+    remote = remote_of(request, request.app[PARTS].doors.terms.proxies)
+    if not is_local(request, credential) and (wait_s := failed.wait_s(remote)) > 0:
+        detail = "too many wrong tokens came from this address"
+        raise ProblemError(429, "sign_in.too_many", detail, retry_after_s=wait_s)
+    found = await find(request, credential)
+    if found is not None:
+        return found
+    if credential.via is Via.SESSION:  # as a rule one that has ended: nobody guesses those
+        detail = "this sign-in has ended; sign in again"
+        raise ProblemError(HTTPStatus.UNAUTHORIZED, "sign_in.ended", detail)
+    failed.count(remote)
+    detail = "send a token that holds, or the hub's api.token: Authorization: Bearer …"
+    raise ProblemError(HTTPStatus.UNAUTHORIZED, "token.wrong", detail)

@@ -18,11 +18,13 @@ class Need:
 
     ``role`` None: everybody may come, unasked. ``runs``: the grant to run commands on devices,
     too. ``any_host``: under whatever name the hub is called (a probe, a provider's webhook).
+    ``kept``: the audit trail tells of it although it only looks.
     """
 
     role: Role | None = None
     runs: bool = False
     any_host: bool = False
+    kept: bool = False
 
 
 ANYBODY: Final = Need()
@@ -40,6 +42,10 @@ NEEDS: Final[Mapping[str, Need]] = MappingProxyType(
         "GET /healthz": OUTSIDE,
         "GET /readyz": OUTSIDE,
         "GET /metrics": ANYBODY,
+        "GET /sign-in": ANYBODY,
+        "GET /sign-in/link/{code}": ANYBODY,
+        "GET /sign-in/start": ANYBODY,
+        "GET /sign-in/return": ANYBODY,
         # looking
         "GET /v1/events": VIEWER,
         "GET /v1/events/last": VIEWER,
@@ -73,6 +79,16 @@ NEEDS: Final[Mapping[str, Need]] = MappingProxyType(
         "GET /v1/rules/history": VIEWER,
         "GET /v1/people": VIEWER,
         "GET /v1/follows": VIEWER,
+        # what is one's own
+        "GET /v1/me": VIEWER,
+        "GET /v1/tokens": VIEWER,
+        "POST /v1/tokens": VIEWER,
+        "POST /v1/tokens/{id}/revoke": VIEWER,
+        "GET /v1/sign-ins": VIEWER,
+        "POST /v1/sign-ins/{id}/end": VIEWER,
+        "POST /sign-out": VIEWER,
+        "POST /v1/work/{id}/private": VIEWER,
+        "POST /v1/work/{id}/share": VIEWER,
         # saying what shall be done
         "POST /v1/triggers/{id}/again": OPERATOR,
         "POST /v1/sessions/{id}/say": OPERATOR,
@@ -105,7 +121,12 @@ NEEDS: Final[Mapping[str, Need]] = MappingProxyType(
         "POST /v1/rules": ADMIN,
         "POST /v1/people": ADMIN,
         "POST /v1/people/link": ADMIN,
-        "GET /v1/backup": ADMIN,
+        "GET /v1/backup": Need(role=Role.ADMIN, kept=True),
+        "GET /v1/audit": ADMIN,
+        "GET /v1/accounts": ADMIN,
+        "POST /v1/accounts/{name}/give": ADMIN,
+        "POST /v1/accounts/{name}/revoke": ADMIN,
+        "POST /v1/accounts/{name}/link": ADMIN,
     }
 )
 

@@ -16,6 +16,7 @@ from upright.api import Capabilities, Health, InboundRequest, Secret, Trigger
 from upright.engine.ports import Clock, Talk, untold
 from upright.store.storage import Storage
 from upright.web.bell import Bell
+from upright.web.doors import Doors
 from upright.web.socket import DeviceSocket, Gone
 
 
@@ -271,7 +272,7 @@ class Parts:
     sentence each; empty means ready. ``gauges`` are Prometheus samples: ``upright_name`` or
     ``upright_name{label="value"}`` to a number. ``bell`` is rung after commits. ``hosts`` are
     further names that a Host header may hold. ``statuses`` are HTTP statuses of further errors.
-    ``talk`` asks a service what was said around a trigger.
+    ``doors`` is what signing in needs. ``talk`` asks a service what was said around a trigger.
     """
 
     clock: Clock
@@ -284,6 +285,7 @@ class Parts:
     oversight: Oversight
     desk: Desk
     machines: Machines
+    doors: Doors
     device: Callable[[DeviceSocket], Awaitable[None]]
     gone: Gone
     online: Callable[[], frozenset[str]]

@@ -9,7 +9,9 @@ from typing import Final
 
 from aiohttp import web
 
-from upright.core.roles import ALL, Role, Scope
+from upright.core.roles import ALL, Role, Scope, narrowed
+from upright.store import accounts
+from upright.store.accounts import Account
 from upright.web.problems import ProblemError
 
 
@@ -36,10 +38,20 @@ class Principal:
     scopes: frozenset[Scope]
     via: Via
 
+    @classmethod
+    def of(cls, account: Account, via: Via, scopes: frozenset[Scope] = ALL) -> Principal:
+        """Make one of an account; a token's *scopes* leave less of its rights."""
+        return cls(
+            account=account.id,
+            name=account.name,
+            role=narrowed(account.role, scopes),
+            exec=account.runs and Scope.EXEC in scopes,
+            scopes=scopes,
+            via=via,
+        )
 
-LOCAL: Final = Principal(
-    account="local", name="local", role=Role.ADMIN, exec=True, scopes=ALL, via=Via.LOCAL
-)
+
+LOCAL: Final = Principal.of(accounts.LOCAL, Via.LOCAL)
 """Whoever can read the hub's api.token: the owner of the machine that it runs on."""
 
 PRINCIPAL: Final = web.RequestKey("principal", Principal)

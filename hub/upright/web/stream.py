@@ -21,9 +21,11 @@ from upright.store import views_events
 from upright.store.views_events import Gone
 from upright.web.bell import rung
 from upright.web.bodies import number
+from upright.web.credential import still_in
 from upright.web.described import Described, described, reads, whole
 from upright.web.plain import answer, encode
 from upright.web.principal import principal_of
+from upright.web.privacy import hidden_from, holds_any
 from upright.web.problems import PARTS, ProblemError
 from upright.web.schemas import TEXT, WHOLE, thing
 
@@ -83,7 +85,7 @@ async def events(request: web.Request) -> web.StreamResponse:
         await response.prepare(request)
         try:
             await _send(request, response, b": hello\n\n")
-            while not streams.closing.is_set():
+            while not streams.closing.is_set() and await still_in(request):
                 seq = await _some(request, response, seq)
         except (ClientConnectionResetError, ConnectionResetError):
             return response  # the reader went away
@@ -133,11 +135,14 @@ async def _some(request: web.Request, response: web.StreamResponse, seq: int) ->
     found = await parts.store.read(lambda c: views_events.next_of(c, seq, limit=batch))
     if isinstance(found, Gone):
         raise _GoneError
+    hidden = await hidden_from(request)
     for event in found:
+        seq = int(event["seq"])
+        if holds_any(event, hidden):
+            continue
         data = encode(event).decode()  # one line: JSON escapes line breaks
         said = f"id: {event['seq']}\nevent: {event['stop']}\ndata: {data}\n\n"
         await _send(request, response, said.encode())
-        seq = int(event["seq"])
     if not found and not await rung(ticket, parts.limits.events_poll_s):
         await _send(request, response, b": still here\n\n")
     return seq
