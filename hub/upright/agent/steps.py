@@ -19,7 +19,7 @@ from upright.core.context import batch
 from upright.core.errors import CoreError
 from upright.core.ids import JobId
 from upright.core.job import TERMINAL as OVER
-from upright.core.mandate import taint
+from upright.core.mandate import Trust, taint
 from upright.core.talk import Around
 from upright.core.transcript import Message, Role, ToolCall, ToolSpec, unanswered
 from upright.core.trigger import StoredTrigger
@@ -35,6 +35,7 @@ from upright.store import (
     output,
     sessions,
     strategy,
+    taints,
     turns,
     waits,
     work,
@@ -236,6 +237,8 @@ def run_call(u: Unit, turn: Turn, call: ToolCall, learned: Around | Agenda | Non
     record(u, "tool.ran", about(turn), {"tool": call.name[:64], "call": call.id})
     match outcome:
         case Done():
+            if outcome.taints <= turn.taint and outcome.taints < Trust.OPERATOR:
+                taints.note(u, turn.claim.session, outcome.shows or call.name, outcome.taints)
             if outcome.taints < turn.taint:
                 turn.taint = outcome.taints
                 sessions.update(u.c, turn.claim, taint=int(turn.taint))
@@ -270,6 +273,8 @@ def answer_jobs(u: Unit, turn: Turn, calls: Sequence[str]) -> None:
     """Answer open calls: with the end of their jobs, or an honest placeholder (B8.3)."""
     if turn.work is not None:
         printed = output.trust(work.read(u.c, turn.work))
+        if printed < turn.taint:
+            taints.note(u, turn.claim.session, turn.jobs[calls[0]], printed)
         turn.taint = taint((turn.taint, printed))
     names = {call.id: call.name for call in unanswered(turn.messages)}
     for call_id in calls:

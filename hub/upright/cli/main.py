@@ -33,6 +33,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "requests": ("upright.cli.requests:requests", "List what you are asked."),
     "answer": ("upright.cli.requests:answer", "Answer a question."),
     "approve": ("upright.cli.requests:approve", "Approve exactly what was asked."),
+    "ask-again": ("upright.cli.requests:ask_again", "Ask once more for what expired."),
+    "edit": ("upright.cli.requests:edit", "Change an effect's text, and approve it so."),
     "deny": ("upright.cli.requests:deny", "Deny what was asked."),
     "rules": ("upright.cli.rules:rules", "List, edit and compare the rules of the gate."),
     "people": ("upright.cli.people:people", "List people; join one person's ids."),

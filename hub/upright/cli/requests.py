@@ -1,6 +1,10 @@
-"""``upright requests``, ``answer``, ``approve`` and ``deny``: what only a person can settle."""
+"""``upright requests`` and the words for them: what only a person can settle."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import IO, Any
 
 import click
 
@@ -32,9 +36,56 @@ def ls(place: Place, everything: bool, as_json: bool) -> None:
         ("STATE", lambda row: render.state(row["state"])),
         ("AGE", lambda row: render.age(row["created_at_ms"], now)),
         ("WORK", lambda row: row["work_id"]),
+        ("TAINT", lambda row: row["trust"]),
+        ("ROUTE", lambda row: "no_route" if row["no_route"] else ""),
         ("WHAT", lambda row: row["prompt"]),
     )
     render.emit_table(rows, columns, empty="Nobody waits for you.")
+    for why in sorted({row["no_route"] for row in rows if row["no_route"]}):
+        click.echo(f"no_route: {why}", err=True)
+
+
+@requests.command()
+@click.argument("wanted", metavar="ID")
+@as_json
+@pass_place
+def show(place: Place, wanted: str, as_json: bool) -> None:
+    """Show exactly what ID asks: the effect, its cause, and what tainted it."""
+    row = place.hub.get("v1", "requests", wanted)
+    if as_json:
+        render.emit_json(row)
+        return
+    for line in _told(row):
+        click.echo(line)
+
+
+def _told(row: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of one request; of an effect first where it goes, its text last."""
+    yield f"{row['id']}  {row['kind']}, {row['state']}"
+    if row["no_route"]:
+        yield f"no_route: {row['no_route']}"
+    effect = row["effect"]
+    if effect is not None:
+        to = json.dumps(effect["destination"], ensure_ascii=True)
+        yield f"sends {effect['id']} ({effect['class']}) to {to}"
+        yield f"digest {effect['digest']}"
+        for edit in effect["edits"]:
+            yield f"edited by {edit['by']}; it was {edit['was_digest']}"
+    yield from (f"cause   {_of(one)}" for one in row["cause"])
+    if row["trust"] not in {None, "operator"}:
+        yield f"after reading {row['trust']} text"
+    yield from (f"taint   {_of(one)}" for one in row["tainted_by"])
+    if row["can"]:
+        yield "now: " + ", ".join(f"upright {word} {row['id']}" for word in row["can"])
+    yield ""
+    yield effect["text"] if effect is not None else row["prompt"]
+
+
+def _of(one: dict[str, Any]) -> str:
+    if "kind" not in one:
+        return str(one["id"])
+    said = json.dumps(f"{one['by']}: {one['title']}", ensure_ascii=True)
+    return f"{one['id']} {one['kind']} by {one['actor_kind']} {said}"
 
 
 @click.command()
@@ -54,9 +105,37 @@ def answer(place: Place, wanted: str, text: str, as_json: bool) -> None:
 @pass_place
 def approve(place: Place, wanted: str, as_json: bool) -> None:
     """Approve exactly what was asked under ID."""
-    _done(
-        place.hub.post("v1", "requests", wanted, "approve"), f"Approved {wanted}.", as_json=as_json
-    )
+    done = place.hub.post("v1", "requests", wanted, "approve")
+    _done(done, f"Approved {wanted}.", as_json=as_json)
+
+
+@click.command()
+@click.argument("wanted", metavar="ID")
+@click.option("--text-file", type=click.File("r"), help="The new text; - is standard input.")
+@as_json
+@pass_place
+def edit(place: Place, wanted: str, text_file: IO[str] | None, as_json: bool) -> None:
+    """Change the text of the effect that ID asks about, and approve it so."""
+    effect = place.hub.get("v1", "requests", wanted)["effect"]
+    if effect is None:
+        said = f"{wanted} asks about no effect that has a text"
+        raise click.ClickException(said)
+    text = text_file.read() if text_file else click.edit(effect["text"])
+    if text is None:
+        said = "nothing was saved: it is still asked"
+        raise click.ClickException(said)
+    done = place.hub.post("v1", "requests", wanted, "edit", text=text, digest=effect["digest"])
+    _done(done, f"Approved {wanted} as you wrote it.", as_json=as_json)
+
+
+@click.command()
+@click.argument("wanted", metavar="ID")
+@as_json
+@pass_place
+def ask_again(place: Place, wanted: str, as_json: bool) -> None:
+    """Ask once more for what nobody approved in time under ID."""
+    done = place.hub.post("v1", "requests", wanted, "ask-again")
+    _done(done, f"Asked again: {done['request']}.", as_json=as_json)
 
 
 @click.command()

@@ -12,7 +12,7 @@ from upright.devices.ports import Pairing
 from upright.engine.clock import now_ms
 from upright.engine.units import Units
 from upright.plugin.connectors import Connectors
-from upright.store import acting, devices, people
+from upright.store import acting, approvals, devices, people
 from upright.store.errors import UnknownIdError
 from upright.store.unit import Unit
 from upright.web.parts import RefusedError
@@ -49,13 +49,17 @@ class HubCommands:
         self._parts.woken([woken] if woken else [])
         return {"request": request, "answered": True}
 
-    async def decide(self, request: str, *, approve: bool) -> object:
-        """Approve or deny exactly what was asked; a yes about a device lets its commands leave."""
+    async def decide(self, request: str, *, approve: bool, digest: str = "") -> object:
+        """Approve or deny exactly what was asked, and seen under this digest.
+
+        A yes about a device lets its commands leave.
+        """
 
         def unit(u: Unit) -> tuple[DeviceId | None, SessionId | None]:
             about = people.decide_device(u, request, u.by, approve=approve)
-            woken = None if about else people.decide(u, request, u.by, approve=approve)
-            return about, woken
+            if about is not None:
+                return about, None
+            return None, people.decide(u, request, u.by, approve=approve, digest=digest)
 
         device, woken = await self._parts.units.write(unit)
         if device is not None:
@@ -66,6 +70,20 @@ class HubCommands:
         self._parts.send()
         self._parts.woken([woken] if woken else [])
         return {"request": request, "approved": approve}
+
+    async def edit(self, request: str, text: str, digest: str) -> object:
+        """Approve an effect, seen under this digest, with another text."""
+        woken = await self._parts.units.write(
+            lambda u: people.edit(u, request, u.by, text=text, digest=digest)
+        )
+        self._parts.send()
+        self._parts.woken([woken] if woken else [])
+        return {"request": request, "approved": True, "edited": True}
+
+    async def ask_again(self, request: str) -> object:
+        """Ask once more for what nobody approved in time."""
+        made = await self._parts.units.write(lambda u: approvals.ask_again(u, request, u.by))
+        return {"request": made, "again_of": request}
 
     async def pairings(self) -> object:
         """List the devices that ask to be paired."""

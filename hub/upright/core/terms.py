@@ -25,6 +25,9 @@ class Terms:
     A timer's deadline is what was asked for. A class without a life of its own has a day. ``caps``
     are the budgets of the configuration; a person may set others beside them. ``bounds``
     are those of agents.
+    are the budgets of the configuration; a person may set others beside them.
+    A timer's deadline is what was asked for. A class without a life of its own has a day.
+    ``operators`` are the names of those whom the configuration knows as operators.
     """
 
     deadlines_s: Mapping[WaitKind, int] = field(
@@ -33,6 +36,7 @@ class Terms:
     lives_s: Mapping[EffectClass, int] = field(default_factory=lambda: dict(LIVES_S))
     caps: Caps = field(default_factory=Caps)
     bounds: AgentBounds = field(default_factory=AgentBounds)
+    operators: frozenset[str] = frozenset()
 
     def life_ms(self, effect: EffectClass) -> int:
         """Return how long an unsent effect of this class is worth sending."""

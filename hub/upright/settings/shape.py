@@ -368,4 +368,7 @@ class Settings:
                 WaitKind.TIMER: 0,
             },
             lives_s={EffectClass.REPLY: lives.reply_s, EffectClass.REACH: lives.reach_s},
+            operators=frozenset(
+                name for name, one in self.people.items() if one.kind is ActorKind.OPERATOR
+            ),
         )

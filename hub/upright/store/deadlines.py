@@ -13,7 +13,7 @@ from upright.core.ids import SessionId
 from upright.core.outbox import OutboxState
 from upright.core.wait import OnDeadline, Wait, WaitKind, WaitState, Wake
 from upright.core.work import TERMINAL, WorkItem
-from upright.store import intake, outbox, requests, waits, watches, work
+from upright.store import approvers, intake, outbox, requests, waits, watches, work
 from upright.store.errors import UnknownIdError
 from upright.store.events import About, record
 from upright.store.requests import Asked
@@ -31,6 +31,7 @@ def fire_due(u: Unit) -> list[SessionId]:
         for wait in waits.due(u.c, u.now_ms, _BATCH)
         if (session := _guarded(u, wait)) is not None
     ]
+    approvers.refresh(u)
     for asked in requests.expire_due(u.c, u.now_ms):
         record(u, "request.expired", About(work_id=asked.work), {"request": asked.id})
         if (session := _expired(u, asked)) is not None:
@@ -74,7 +75,8 @@ def _expired(u: Unit, asked: Asked) -> SessionId | None:
     if asked.work is not None and asked.outbox is not None:
         waits.settle(u.c, asked.work, Wake(kind=WaitKind.OPERATOR, ref=asked.id))
     if asked.outbox is not None and outbox.read(u.c, asked.outbox).item.state is OutboxState.HELD:
-        outbox.discard(u, asked.outbox, "nobody approved it in time")
+        why = f"not approved: nobody answered {asked.id} in time{requests.again(asked)}"
+        outbox.discard(u, asked.outbox, why)
         return SessionId(asked.session) if asked.session else None
     if asked.work is not None and not requests.is_open(u.c, asked.work):
         item = work.read(u.c, asked.work)

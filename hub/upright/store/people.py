@@ -10,11 +10,12 @@ import sqlalchemy as sa
 from upright.api import Actor, ActorKind, Channel
 from upright.core import work as machine
 from upright.core.ids import DeviceId, SessionId, ThreadId, TriggerId
-from upright.core.request import RequestKind
+from upright.core.request import RequestKind, RequestState
 from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR_QUESTION
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import WorkState
 from upright.store import (
+    approvals,
     device_requests,
     intake,
     outbox,
@@ -85,12 +86,14 @@ def answer(u: Unit, request: str, text: str, by: str) -> SessionId | None:
     requests.answer(u, asked, text, by)
     if unheld.answered(u, asked, text, by):
         return None  # whom it lets go on is in the queue
-    title = f"the answer to: {asked.prompt[:200]}"
+    title = f"the answer to {asked.id}"  # what was asked is a model's words, no person's
     return _tell(u, asked, "operator.answer", title=title, text=text)
 
 
-def decide(u: Unit, request: str, by: str, *, approve: bool) -> SessionId | None:
+def decide(u: Unit, request: str, by: str, *, approve: bool, digest: str = "") -> SessionId | None:
     """Approve or deny exactly the effect that was shown (B14.3).
+
+    *digest* is what the person has seen, where that is known.
 
     Raises:
         UnknownIdError: there is no such request.
@@ -101,11 +104,9 @@ def decide(u: Unit, request: str, by: str, *, approve: bool) -> SessionId | None
     asked = requests.read(u.c, request)
     if asked.kind is RequestKind.ACCEPTANCE:
         return oversight.settle(u, asked, by, yes=approve)
-    if asked.kind is not RequestKind.APPROVAL or asked.outbox is None:
-        raise NotNowError(request, "this asks for no approval")
-    stored = outbox.read(u.c, asked.outbox)
-    if outbox.digest(stored.destination, stored.text) != asked.digest:
-        raise NotNowError(request, "the effect is not what was shown; it needs a new approval")
+    stored = approvals.shown(u, asked)
+    if digest not in {"", asked.digest}:
+        raise NotNowError(request, "the effect was changed meanwhile: look at it again")
     verdict = "approved" if approve else "denied"
     requests.answer(u, asked, verdict, by)
     if approve:
@@ -113,6 +114,24 @@ def decide(u: Unit, request: str, by: str, *, approve: bool) -> SessionId | None
     else:
         outbox.discard(u, stored.id, "a person denied it")
     return _tell(u, asked, f"approval.{verdict}", title=f"{stored.id} was {verdict}", text="")
+
+
+def edit(u: Unit, request: str, by: str, *, text: str, digest: str) -> SessionId | None:
+    """Approve an effect with another text: the edit is kept, and exactly that is sent (B14.3).
+
+    *digest* is that of the effect which the person has edited.
+
+    Raises:
+        UnknownIdError: there is no such request.
+        NotNowError: as for :func:`decide`; or there is no such text to send.
+        IllegalMoveError: it is settled already.
+    """
+    asked = requests.read(u.c, request)
+    if digest != asked.digest:
+        raise NotNowError(request, "the effect was changed meanwhile: look at it again")
+    if asked.state is RequestState.ASKED:
+        approvals.edit(u, asked, text, by)
+    return decide(u, request, by, approve=True)
 
 
 def decide_device(u: Unit, request: str, by: str, *, approve: bool) -> DeviceId | None:

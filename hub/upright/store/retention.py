@@ -18,6 +18,7 @@ from upright.store import codec, views_events
 from upright.store.tables import (
     DEDUPE,
     DELIVERY,
+    EFFECT_EDIT,
     ENTRY,
     EVENT,
     JOB,
@@ -27,6 +28,7 @@ from upright.store.tables import (
     PAYLOAD,
     RELATION,
     SESSION,
+    TAINT,
     TRIGGER,
     WORK,
 )
@@ -140,6 +142,7 @@ def transcripts(u: Unit, before_ms: int) -> Piece:
         mine = sa.and_(ENTRY.c.session_id == session, ENTRY.c.n <= numbers[-1])
         u.c.execute(ENTRY.delete().where(mine))
     if len(numbers) < ROWS:
+        u.c.execute(TAINT.delete().where(TAINT.c.session_id == session))
         own = SESSION.update().where(SESSION.c.id == session)
         u.c.execute(own.values(pruned_at_ms=u.now_ms))
     return Piece(rows=len(numbers), place=START)
@@ -228,6 +231,8 @@ def receipts(u: Unit, before_ms: int, said: str) -> Piece:
     found = list(u.c.scalars(old.order_by(OUTBOX.c.settled_at_ms).limit(ROWS)))
     reason = sa.case((OUTBOX.c.reason == "", said), else_=OUTBOX.c.reason + "; " + said)
     u.c.execute(OUTBOX.update().where(OUTBOX.c.id.in_(found)).values(text="", reason=reason))
+    edited = EFFECT_EDIT.update().where(EFFECT_EDIT.c.outbox_id.in_(found))
+    u.c.execute(edited.values(was_text=""))
     return Piece(rows=len(found), place=START if len(found) == ROWS else None)
 
 

@@ -18,7 +18,7 @@ from upright.core.outbox import OutboxState
 from upright.core.trigger import StoredTrigger
 from upright.core.wait import WaitKind
 from upright.core.work import WorkEffect, WorkEvent, WorkItem, WorkState
-from upright.store import codec, requests, sessions, succession, threads, waits
+from upright.store import codec, requests, sessions, succession, taints, threads, waits
 from upright.store.errors import UnknownIdError
 from upright.store.events import About, record
 from upright.store.tables import DELIVERY, JOB, OUTBOX, SUBSCRIPTION, TRIGGER, WORK
@@ -89,6 +89,10 @@ def open_item(u: Unit, opening: Opening, router: str) -> Opened:
     insert(u, item)
     if before is not None:
         succession.begin(u, work, before)
+    read_by = [(router, opening.taint), *([(before.session, before.taint)] if before else [])]
+    for whose, known in read_by:
+        if known < trigger.trust:  # what it won't take itself
+            taints.note(u, session, whose, known)
     subscribe(u, session, trigger.thread)
     _learn_branch(u, item, trigger)
     _hand_over(u, trigger, session, router)

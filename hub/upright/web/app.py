@@ -62,6 +62,8 @@ def routes() -> Iterable[web.RouteDef]:
         post("/v1/requests/{id}/answer", commands.answer_request),
         post("/v1/requests/{id}/approve", commands.approve),
         post("/v1/requests/{id}/deny", commands.deny),
+        post("/v1/requests/{id}/edit", commands.edit),
+        post("/v1/requests/{id}/ask-again", commands.ask_again),
         get("/v1/pairings", commands.pairings),
         get("/v1/pairings/{code}", commands.pairing),
         post("/v1/pairings/{code}/approve", commands.pair),

@@ -8,7 +8,7 @@ from upright.core.request import RequestKind
 from upright.core.roles import Role
 from upright.store import requests
 from upright.web.bodies import read_fields
-from upright.web.described import does, reads
+from upright.web.described import Query, does, reads
 from upright.web.plain import answer
 from upright.web.principal import require
 from upright.web.problems import PARTS
@@ -24,12 +24,13 @@ async def answer_request(request: web.Request) -> web.Response:
     return answer(await request.app[PARTS].commands.answer(wanted, text))
 
 
-@does(thing(request=TEXT, approved=TRUTH))
+@does(thing(request=TEXT, approved=TRUTH), query=(Query(name="digest", kind=TEXT),))
 async def approve(request: web.Request) -> web.Response:
-    """Approve exactly what was asked."""
+    """Approve exactly what was asked: ``?digest=`` of the effect that was looked at."""
     wanted = await whole_id(request, "request")
     await _check_grant(request, wanted)
-    return answer(await request.app[PARTS].commands.decide(wanted, approve=True))
+    digest = request.query.get("digest", "")
+    return answer(await request.app[PARTS].commands.decide(wanted, approve=True, digest=digest))
 
 
 @does(thing(request=TEXT, approved=TRUTH))
@@ -38,6 +39,21 @@ async def deny(request: web.Request) -> web.Response:
     wanted = await whole_id(request, "request")
     await _check_grant(request, wanted)
     return answer(await request.app[PARTS].commands.decide(wanted, approve=False))
+
+
+@does(thing(request=TEXT, approved=TRUTH, edited=TRUTH), "text", "digest")
+async def edit(request: web.Request) -> web.Response:
+    """Approve an effect with another text: ``{"text": …, "digest": …}`` of what was edited."""
+    wanted = await whole_id(request, "request")
+    text, digest = await read_fields(request, "text", "digest")
+    return answer(await request.app[PARTS].commands.edit(wanted, text, digest))
+
+
+@does(thing(request=TEXT, again_of=TEXT))
+async def ask_again(request: web.Request) -> web.Response:
+    """Ask once more for what nobody approved in time."""
+    wanted = await whole_id(request, "request")
+    return answer(await request.app[PARTS].commands.ask_again(wanted))
 
 
 @reads(array(ref("Pairing")))

@@ -98,6 +98,8 @@ NEEDS: Final[Mapping[str, Need]] = MappingProxyType(
         "POST /v1/requests/{id}/answer": OPERATOR,
         "POST /v1/requests/{id}/approve": OPERATOR,
         "POST /v1/requests/{id}/deny": OPERATOR,
+        "POST /v1/requests/{id}/edit": OPERATOR,
+        "POST /v1/requests/{id}/ask-again": OPERATOR,
         "POST /v1/sources/{name}/retry": OPERATOR,
         "POST /v1/sources/{name}/test": OPERATOR,
         "POST /v1/waits/{id}/wake": OPERATOR,

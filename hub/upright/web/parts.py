@@ -94,8 +94,16 @@ class Commands(Protocol):
         """Answer a question."""
         ...
 
-    async def decide(self, request: str, *, approve: bool) -> object:
-        """Approve or deny exactly what was asked."""
+    async def decide(self, request: str, *, approve: bool, digest: str = "") -> object:
+        """Approve or deny exactly what was asked, and seen under this digest."""
+        ...
+
+    async def edit(self, request: str, text: str, digest: str) -> object:
+        """Approve an effect, seen under this digest, with another text."""
+        ...
+
+    async def ask_again(self, request: str) -> object:
+        """Ask once more for what nobody approved in time."""
         ...
 
     async def pairings(self) -> object:

@@ -21,8 +21,8 @@ from fixtures.scripted_worker import (
     really,
     stored,
 )
-from upright.core.context import block
 from upright.core.mandate import Trust
+from upright.core.material import block
 from upright.llm.scripted.demo import demo_script
 from upright.llm.scripted.script import Script, load
 

@@ -141,6 +141,13 @@ async def test_what_can_not_be_read_is_a_problem(
         ),
         ("/v1/requests/rq_b/answer", {"text": "main"}, ("answer", "rq_branch", "main")),
         ("/v1/requests/rq_b/approve", None, ("decide", "rq_branch", True)),
+        ("/v1/requests/rq_b/approve?digest=d", None, ("decide", "rq_branch", True, "d")),
+        (
+            "/v1/requests/rq_b/edit",
+            {"text": "So.", "digest": "d"},
+            ("edit", "rq_branch", "So.", "d"),
+        ),
+        ("/v1/requests/rq_b/ask-again", None, ("ask_again", "rq_branch")),
         ("/v1/requests/rq_b/deny", None, ("decide", "rq_branch", False)),
         ("/v1/pairings/BCDFGHJK/approve", {"bound_hash": "h"}, ("pair", "BCDFGHJK", "h")),
         ("/v1/devices/dv/revoke", None, ("revoke", "dv_box")),

@@ -15,14 +15,13 @@ from upright.core.context import (
     TRIGGER_CAP_BYTES,
     Place,
     batch,
-    block,
     cut,
-    escaped,
     trigger_body,
     work_card,
 )
 from upright.core.ids import SessionId, ThreadId, TriggerId, WorkId
 from upright.core.mandate import Mandate, Trust
+from upright.core.material import block, escaped
 from upright.core.trigger import StoredTrigger
 from upright.core.work import PlanStep, WorkItem
 

@@ -87,12 +87,14 @@ class Here:
 class Done:
     """The call is answered: with JSON, and with what of it counts when results are compared.
 
-    ``taints`` is the trust of what the answer shows that nobody had read before.
+    ``taints`` is the trust of what the answer shows that nobody had read before, ``shows`` the id
+    of that, where it has one.
     """
 
     body: Mapping[str, Any]
     ends_turn: bool = False
     taints: Trust = Trust.OPERATOR
+    shows: str = ""
     volatile: frozenset[str] = frozenset()
 
     @property

@@ -48,7 +48,7 @@ def _neighbours(here: Here, asked: NeighboursArguments) -> Outcome:
     if stored is None:
         raise refused("there is no trigger {} that you may ask about", asked.trigger)
     around = here.talk or conversation.around(here.u.c, stored, asked.before, asked.after)
-    return Done(body=told(around, where=stored.id), taints=around.trust)
+    return Done(body=told(around, where=stored.id), taints=around.trust, shows=stored.id)
 
 
 NEIGHBOURS: Final = Tool(
