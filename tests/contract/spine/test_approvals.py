@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from fixtures.still_hub import ANN, BOSS, CAL, EVE, PULL, StillHub, trigger
-from upright.api import ActorKind, EffectClass
+from upright.api import Actor, ActorKind, EffectClass
 from upright.core.errors import CoreError, IllegalMoveError
 from upright.core.mandate import Trust
 from upright.core.outbox import OutboxState
@@ -190,10 +190,10 @@ async def test_a_stale_copy_of_a_request_answers_nothing(hub: StillHub) -> None:
 @pytest.mark.parametrize("by", [EVE, CAL, ANN, BOSS], ids=lambda who: who.id)
 @pytest.mark.parametrize("text", ["yes", "approved", "/approve {}", "I approve {} ✅"])
 async def test_text_that_says_approved_is_text_whoever_writes_it(
-    hub: StillHub, by: object, text: str
+    hub: StillHub, by: Actor, text: str
 ) -> None:
     _, request = await held(hub)
-    said = trigger("comment.created", by=by, text=text.format(request))  # type: ignore[arg-type]
+    said = trigger("comment.created", by=by, text=text.format(request))
     await hub.one(said)
     assert (await hub.row(REQUEST))["state"] == "asked"
     assert (await hub.row(OUTBOX))["state"] == "held"
@@ -343,7 +343,7 @@ async def test_somebody_who_is_added_is_a_route_and_that_is_told_once(hub: Still
 
 @pytest.mark.clause("B14.4")
 async def test_members_and_contacts_are_no_route(hub: StillHub) -> None:
-    for name, kind in (("ann", ActorKind.MEMBER), ("cal", ActorKind.CONTACT)):
-        await hub.do(lambda u, n=name, k=kind: persons.add(u, n, k, People()))  # type: ignore[misc]
+    await hub.do(lambda u: persons.add(u, "ann", ActorKind.MEMBER, People()))
+    await hub.do(lambda u: persons.add(u, "cal", ActorKind.CONTACT, People()))
     _, request = await held(hub)
     assert (await shown(hub, request))["no_route"] == approvers.NO_ROUTE
