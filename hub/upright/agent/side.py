@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -119,12 +119,8 @@ def _unheard(_chars: int) -> None:
 
 def _request(turn: Turn, messages: list[Message], question: TriggerId) -> ChatRequest:
     """Make a request of the main turn's prompt, tools included, so that its cache is hit."""
-    return ChatRequest(
-        role=turn.kind,
-        session=f"{turn.claim.session}.{question}",
-        messages=tuple(messages),
-        tools=steps.tools(turn),
-    )
+    made = steps.request(turn, messages)
+    return replace(made, session=f"{made.session}.{question}")
 
 
 def _question(c: Connection, question: TriggerId) -> StoredTrigger:

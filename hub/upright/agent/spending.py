@@ -15,14 +15,16 @@ from upright.store.ledger import Cost
 from upright.store.unit import Unit
 
 
-def replied(u: Unit, turn: Turn, reply: ChatReply, *, beside: bool) -> None:
+def replied(
+    u: Unit, turn: Turn, reply: ChatReply, *, beside: bool = False, kind: str = "model"
+) -> None:
     """Charge a model call with its failed tries, and note it; *beside* the turn or in it.
 
-    Called before the reply is appended: its calls are compared with those that were made before.
+    *kind* is its name in the ledger. Called before the reply is appended: its calls are compared with those that were made before.
     """
     again = repeats(turn.messages, reply.calls)
     cost = Cost(
-        kind="model",
+        kind=kind,
         session_id=turn.claim.session,
         work_id=turn.work,
         turn_id=turn.id,
@@ -51,10 +53,10 @@ def replied(u: Unit, turn: Turn, reply: ChatReply, *, beside: bool) -> None:
     record(u, "llm.replied", about, {**said, "beside": True} if beside else said)
 
 
-def in_vain(u: Unit, turn: Turn, wasted: Reckoned, *, tries: int) -> None:
+def in_vain(u: Unit, turn: Turn, wasted: Reckoned, *, tries: int, kind: str = "retry") -> None:
     """Charge tries that gave nothing, as far as they went: a provider bills them all the same."""
     cost = Cost(
-        kind="retry",
+        kind=kind,
         session_id=turn.claim.session,
         work_id=turn.work,
         turn_id=turn.id,

@@ -26,6 +26,8 @@ class Turn:
     taint: Trust
     nudges: int
     failures: int
+    generation: int
+    prompt_tokens: int
     messages: list[Message]
     answers: dict[str, Answer]
     steps: int = 0
@@ -46,6 +48,8 @@ class Turn:
             taint=loaded.taint,
             nudges=loaded.nudges,
             failures=loaded.failures,
+            generation=loaded.generation,
+            prompt_tokens=loaded.prompt_tokens,
             messages=list(loaded.messages),
             answers={answer.call_id: answer for answer in loaded.answers},
         )

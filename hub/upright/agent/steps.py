@@ -14,6 +14,7 @@ from upright.agent.state import Turn
 from upright.agent.tools import files
 from upright.agent.tools.base import After, Done, Here, Started, ToolRefusedError, refusal
 from upright.agent.tools.commands import VOLATILE
+from upright.core import compaction
 from upright.core.agenda import Agenda
 from upright.core.context import batch
 from upright.core.errors import CoreError
@@ -23,10 +24,10 @@ from upright.core.mandate import Trust, taint
 from upright.core.talk import Around
 from upright.core.transcript import Message, Role, ToolCall, ToolSpec, unanswered
 from upright.core.trigger import StoredTrigger
-from upright.core.turn import Action, Limits, TakeInbox, View, next_action
+from upright.core.turn import Action, Compact, Limits, TakeInbox, View, next_action
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import TERMINAL, WorkItem, WorkState
-from upright.engine.ports import ChatReply
+from upright.engine.ports import ChatReply, ChatRequest
 from upright.store import (
     holds,
     intake,
@@ -45,6 +46,8 @@ from upright.store.sessions import Answer, Claim, Line
 from upright.store.strategy import Pressing
 from upright.store.unit import Connection, Unit
 
+CHARS_A_TOKEN = 4
+
 
 def begin(u: Unit, claim: Claim) -> Turn:
     """Begin a turn: load the session, wake its item; a new session gets its system message."""
@@ -53,27 +56,36 @@ def begin(u: Unit, claim: Claim) -> Turn:
     turn.began_ms = u.now_ms
     record(u, "engine.claimed", about(turn), {"epoch": claim.epoch})
     if not turn.messages:
-        text = f"{SYSTEM[turn.kind]}{home_part(u, claim)}"
-        append(u, turn, Message(role=Role.SYSTEM, text=text))
+        append(u, turn, system(u, turn))
     if turn.work is not None:
         work.woken(u, work.read(u.c, turn.work))
     return turn
 
 
-def open_turn(u: Unit, claim: Claim, limits: Limits) -> tuple[Turn, Action]:
+def open_turn(
+    u: Unit, claim: Claim, limits: Limits, bounds: compaction.ContextBounds
+) -> tuple[Turn, Action]:
     """Begin a turn and take what has come, in one commit; return what is to be done first.
 
-    A question that a dead hub's side step did not answer is taken like any other trigger.
+    A question that a dead hub's side step did not answer is taken like any other trigger. Where
+    the transcript has grown too long it is compacted first, and what has come stays where it is.
     """
     turn = begin(u, claim)
     pressing = strategy.pressing(u.c, claim.session)
     turn.declined = frozenset(pressing.questions)
     action = next_action(_view(u.c, turn, pressing), limits)
+    if isinstance(action, TakeInbox) and not pressing.urgent and is_long(turn, bounds):
+        return turn, Compact()
     if isinstance(action, TakeInbox):
         _take(u, turn, pressing)
         pressing = strategy.pressing(u.c, claim.session)
         action = next_action(_view(u.c, turn, pressing), limits)
     return turn, action
+
+
+def is_long(turn: Turn, bounds: compaction.ContextBounds) -> bool:
+    """Say whether the transcript is to begin anew."""
+    return compaction.due(turn.messages, turn.prompt_tokens, bounds.of(turn.kind))
 
 
 def about(turn: Turn) -> About:
@@ -107,9 +119,24 @@ def append(u: Unit, turn: Turn, message: Message, *, done: Done | None = None) -
     return number
 
 
+def system(u: Unit, turn: Turn) -> Message:
+    """Return what a generation of this turn's agent begins with: its home as it is now."""
+    return Message(role=Role.SYSTEM, text=f"{SYSTEM[turn.kind]}{home_part(u, turn.claim)}")
+
+
 def tools(turn: Turn) -> tuple[ToolSpec, ...]:
     """Return the tools of this turn's agent."""
     return toolbox.specs(turn.kind)
+
+
+def request(turn: Turn, messages: Sequence[Message]) -> ChatRequest:
+    """Make a request of the turn's conversation."""
+    return ChatRequest(
+        role=turn.kind,
+        session=compaction.prompt_key(turn.claim.session, turn.generation),
+        messages=tuple(messages),
+        tools=tools(turn),
+    )
 
 
 # ------------------------------------------------------------------ what is next
@@ -212,9 +239,16 @@ def replied(u: Unit, turn: Turn, reply: ChatReply) -> None:
     append(u, turn, Message(role=Role.ASSISTANT, text=reply.text, calls=reply.calls))
     turn.steps += 1
     turn.failures = 0
-    sessions.update(u.c, turn.claim, failures=0)
+    turn.prompt_tokens = _tokens(turn, reply)
+    sessions.update(u.c, turn.claim, failures=0, prompt_tokens=turn.prompt_tokens)
     if turn.work is not None:
         waits.settle(u.c, turn.work, Wake(kind=WaitKind.SYSTEM, ref=holds.MODEL))
+
+
+def _tokens(turn: Turn, reply: ChatReply) -> int:
+    """Return how long the prompt is now; reckoned where an endpoint doesn't count."""
+    counted = reply.usage.input + reply.usage.output
+    return counted or sum(len(message.text) for message in turn.messages) // CHARS_A_TOKEN
 
 
 # ------------------------------------------------------------------ tools

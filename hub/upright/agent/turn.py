@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
-from upright.agent import cut, settle, steps
+from upright.agent import compact, cut, settle, steps
 from upright.agent.side import SideLimits, Sides
 from upright.agent.state import Turn
 from upright.agent.tools import agenda, neighbours
 from upright.agent.tools.base import After
 from upright.core.agenda import Agenda
+from upright.core.compaction import ContextBounds, call_id
 from upright.core.ids import SessionId
 from upright.core.talk import Around
 from upright.core.transcript import ToolCall
@@ -27,6 +28,7 @@ from upright.core.turn import (
     AwaitJobs,
     AwaitSide,
     CallModel,
+    Compact,
     CutShort,
     Limits,
     Nudge,
@@ -46,6 +48,7 @@ from upright.engine.ports import (
     ModelHeldError,
     ModelUnavailableError,
     Outward,
+    Reckoned,
     Talk,
     unkept,
     untold,
@@ -63,13 +66,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLimits:
-    """Bounds of the agents. ``inline_wait_s``: how long a call waits for its job (B10.1).
+    """ContextBounds of the agents. ``inline_wait_s``: how long a call waits for its job (B10.1).
 
     ``listen_s``: how often a turn that waits looks at its inbox, told of something or not.
+    ``context``: from how many tokens on a prompt is compacted; ``summary_s``: how long the model
+    may take over a summary.
     """
 
     turn: Limits = field(default_factory=Limits)
     side: SideLimits = field(default_factory=SideLimits)
+    context: ContextBounds = field(default_factory=ContextBounds)
+    summary_s: float = 120.0
     inline_wait_s: float = 5.0
     listen_s: float = 5.0
 
@@ -108,7 +115,7 @@ class TurnRunner:
         parts, claim = self._parts, Claim(session=lease.session, epoch=lease.epoch)
         with parts.signals.listen([claim.session, DRAIN]) as heard:
             turn, action = await parts.units.write(
-                lambda u: steps.open_turn(u, claim, parts.limits.turn)
+                lambda u: steps.open_turn(u, claim, parts.limits.turn, parts.limits.context)
             )
             log.info("turn.started", extra={"session": claim.session, "turn": turn.id})
             try:
@@ -175,6 +182,8 @@ class _Run:
                 await self._await_jobs([call.id for call in calls])
             case CutShort(calls):
                 self._hint(await self._write(lambda u, t: cut.calls(u, t, calls)))
+            case Compact():
+                await self._compact()
             case AwaitSide():
                 await self._heard.wait(self._parts.limits.listen_s)
             case Nudge():
@@ -214,25 +223,43 @@ class _Run:
     # -------------------------------------------------------------- the model
     async def _call_model(self) -> bool:
         """Ask the model; something urgent closes its stream, and is told to it at once."""
-        turn, model, clock = self._turn, self._parts.model, self._parts.units.clock
-        request = ChatRequest(
-            role=turn.kind,
-            session=turn.claim.session,
-            messages=tuple(turn.messages),
-            tools=steps.tools(turn),
-        )
+        thought = await self._think(steps.request(self._turn, self._turn.messages))
+        if not isinstance(thought, _Cut):
+            return await self._replied(thought)
+        await self._write(lambda u, t: cut.thought(u, t, thought.used, thought.seconds))
+        return True
+
+    async def _compact(self) -> None:
+        """Begin a new generation; what is urgent goes first, and the next turn compacts."""
+        thought = await self._think(compact.request(self._turn), self._parts.limits.summary_s)
+        match thought:
+            case _Cut():
+                await self._write(lambda u, t: compact.cut(u, t, thought.used))
+            case ModelHeldError():
+                pass  # the turn finds out by itself, and keeps its context until it may go on
+            case ModelError():
+                why = str(thought)
+                log.warning(
+                    "model.failed", extra={"session": self._turn.claim.session, "reason": why}
+                )
+                await self._write(lambda u, t: compact.begin_anew(u, t, None, why))
+            case ChatReply():
+                await self._write(lambda u, t: compact.begin_anew(u, t, thought))
+
+    async def _think(
+        self, request: ChatRequest, bound_s: float | None = None
+    ) -> ChatReply | ModelError | _Cut:
+        """Ask the model, and listen meanwhile; what is urgent cuts it off."""
+        model, clock = self._parts.model, self._parts.units.clock
         said, began = list[int](), clock.monotonic()
-        thinking = self._group.create_task(_outcome(model, request, said), name="model")
+        asked = _outcome(model, request, said, bound_s)
+        thinking = self._group.create_task(asked, name="model")
         thinking.add_done_callback(lambda _: self._heard.ring())
         while not thinking.done():
             await self._heard.wait(self._parts.limits.listen_s)
             if not thinking.done() and await self._listen() and thinking.cancel():
-                break
-        else:
-            return await self._replied(thinking.result())
-        used, seconds = model.reckon(request, sum(said)), clock.monotonic() - began
-        await self._write(lambda u, t: cut.thought(u, t, used, seconds))
-        return True
+                return _Cut(model.reckon(request, sum(said)), clock.monotonic() - began)
+        return thinking.result()
 
     async def _replied(self, reply: ChatReply | ModelError) -> bool:
         """Commit an answer, or end the turn without one."""
@@ -298,23 +325,40 @@ class _Run:
         self._parts.wake(after.sessions)
 
 
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A thought that something urgent ended: what it used, and how many seconds it took."""
+
+    used: Reckoned
+    seconds: float
+
+
 async def _outcome(
-    model: ChatModel, request: ChatRequest, said: list[int]
+    model: ChatModel, request: ChatRequest, said: list[int], bound_s: float | None
 ) -> ChatReply | ModelError:
     """Ask the model; *said* collects how many characters came. Its failure is a result."""
     try:
-        return await model.complete(request, said.append)
+        async with asyncio.timeout(bound_s):
+            return await model.complete(request, said.append)
     except ModelError as error:
         return error
+    except TimeoutError:
+        return ModelUnavailableError(f"no answer within {bound_s} s")
 
 
 def _checked(reply: ChatReply | ModelError, turn: Turn) -> ChatReply:
-    """Refuse call ids that are not new: each needs exactly one answer (B8.2)."""
+    """Refuse call ids that are not new: each needs exactly one answer (B8.2).
+
+    A model counts anew in a new generation; its calls are told apart by that.
+    """
     if isinstance(reply, ModelError):
         raise reply
     known = {call.id for message in turn.messages for call in message.calls} | {""}
+    made = []
     for call in reply.calls:
-        if call.id in known:
+        own = replace(call, id=call.id and call_id(call.id, turn.generation))
+        if own.id in known:
             raise ModelUnavailableError("the model used a call id twice, or an empty one")
-        known.add(call.id)
-    return reply
+        known.add(own.id)
+        made.append(own)
+    return replace(reply, calls=tuple(made))

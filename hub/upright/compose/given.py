@@ -8,6 +8,7 @@ from typing import Final
 from upright.agent.turn import AgentLimits
 from upright.api import Secret
 from upright.core.backoff import Backoff
+from upright.core.compaction import ContextBounds
 from upright.core.turn import Limits as TurnLimits
 from upright.devices.identity import new_private_key
 from upright.engine.clock import SystemClock
@@ -48,7 +49,14 @@ def model_of(section: ModelSection, key: Secret | None, clock: SystemClock) -> O
 def agent_limits(section: Limits) -> AgentLimits:
     """Return the agents' bounds as the settings have them."""
     turn = TurnLimits(max_steps=section.steps_per_turn)
-    return AgentLimits(turn=turn, inline_wait_s=section.inline_wait_s)
+    context = ContextBounds(
+        router=section.router_context_tokens, worker=section.worker_context_tokens
+    )
+    return AgentLimits(
+        turn=turn,
+        context=ContextBounds(router=router, worker=worker),
+        inline_wait_s=section.inline_wait_s,
+    )
 
 
 _RANDOM: Final = secrets.SystemRandom()

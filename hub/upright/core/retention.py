@@ -14,8 +14,8 @@ class Keep:
     """Ages in days, from when a thing was settled; ``output_bytes`` is all output's. 0: for ever.
 
     ``raw``: payloads. ``transcript``: entries of ended sessions. ``output``: what ended jobs
-    printed. ``dedupe``: the keys that refuse a second delivery, which outlive all else (B2.2).
-    ``audit``: who did what.
+    printed. ``snapshots``: what was read in parts. ``dedupe``: the keys that refuse a second
+    delivery, which outlive all else (B2.2). ``audit``: who did what.
     """
 
     raw: int = 30
@@ -23,6 +23,7 @@ class Keep:
     output: int = 30
     output_bytes: int = 2 * 1024**3
     events: int = 180
+    snapshots: int = 7
     receipts: int = 400
     ledger: int = 400
     dedupe: int = 0

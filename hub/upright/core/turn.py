@@ -91,6 +91,14 @@ class AwaitSide:
 
 
 @dataclass(frozen=True, slots=True)
+class Compact:
+    """Begin a new generation of the transcript, before anything is taken (B5.5).
+
+    Only a turn that begins does this: ``core.compaction.due`` says when.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Nudge:
     """Tell the model that the item neither waits nor is done (B8.7)."""
 
@@ -112,7 +120,7 @@ class Rest:
     reason: str = ""
 
 
-Action = TakeInbox | CallModel | RunCall | AwaitJobs | CutShort | AwaitSide | Nudge | Rest
+Action = TakeInbox | CallModel | RunCall | AwaitJobs | CutShort | AwaitSide | Compact | Nudge | Rest
 
 
 def next_action(view: View, limits: Limits) -> Action:

@@ -75,6 +75,7 @@ class Pruner:
             "entries": partial(_aged, keep.transcript, _anywhere(retention.transcripts)),
             "output": partial(_aged, keep.output, _anywhere(retention.output)),
             "events": partial(_aged, keep.events, _anywhere(retention.events)),
+            "snapshots": partial(_aged, keep.snapshots, _anywhere(retention.snapshots)),
             "receipts": partial(_aged, keep.receipts, _receipts),
             "ledger": partial(_aged, keep.ledger, _anywhere(retention.ledger)),
             "audit trail": partial(_aged, keep.audit, _anywhere(retention.audit)),

@@ -195,6 +195,7 @@ class RetentionSection:
     output_days: int = 30  # of jobs that have ended
     output_bytes: int = 2_147_483_648  # all output there is; the oldest goes first
     events_days: int = 180
+    snapshots_days: int = 7  # of what a long read began with
     receipts_days: int = 400  # the texts of effects; their receipts stay
     ledger_days: int = 400
     dedupe_days: int = 0  # what refuses a second delivery
@@ -217,6 +218,7 @@ class RetentionSection:
             output=self.output_days,
             output_bytes=self.output_bytes,
             events=self.events_days,
+            snapshots=self.snapshots_days,
             receipts=self.receipts_days,
             ledger=self.ledger_days,
             dedupe=self.dedupe_days,
@@ -233,6 +235,8 @@ class Limits:
     lease_s: float = 10.0
     sweep_s: float = 1.0  # how often everything looks at the tables without a hint
     steps_per_turn: int = 50
+    router_context_tokens: int = 32_000  # a longer prompt is compacted before the next turn
+    worker_context_tokens: int = 96_000
     concurrent_turns: int = 8
     drain_s: float = 10.0
     # outbox

@@ -29,6 +29,7 @@ from upright.store.tables import (
     RELATION,
     SESSION,
     TAINT,
+    SNAPSHOT,
     TRIGGER,
     WORK,
 )
@@ -218,6 +219,15 @@ def _oldest(u: Unit, table: sa.Table, before_ms: int) -> Piece:
     numbers = [row.seq for row in rows[:-1] if row.at_ms < before_ms]
     u.c.execute(table.delete().where(table.c.seq.in_(numbers)))
     return Piece(rows=len(numbers), place=START if len(numbers) == ROWS else None)
+
+
+def snapshots(u: Unit, before_ms: int) -> Piece:
+    """Delete some snapshots that were taken before *before_ms*: reading on begins anew."""
+    keys = (SNAPSHOT.c.reader, SNAPSHOT.c.object_id, SNAPSHOT.c.part)
+    old = sa.select(*keys).where(SNAPSHOT.c.at_ms < before_ms).order_by(SNAPSHOT.c.at_ms)
+    found = [tuple(row) for row in u.c.execute(old.limit(ROWS))]
+    u.c.execute(SNAPSHOT.delete().where(sa.tuple_(*keys).in_(found)))
+    return Piece(rows=len(found), place=START if len(found) == ROWS else None)
 
 
 def receipts(u: Unit, before_ms: int, said: str) -> Piece:

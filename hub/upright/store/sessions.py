@@ -127,6 +127,7 @@ class Loaded:
     kind: str
     work: WorkId | None
     generation: int
+    prompt_tokens: int
     taint: Trust
     nudges: int
     steps: int
@@ -287,6 +288,7 @@ def load(c: sa.Connection, session: str) -> Loaded:
         kind=row.kind,
         work=WorkId(row.work_id) if row.work_id else None,
         generation=row.generation,
+        prompt_tokens=row.prompt_tokens,
         taint=Trust(row.taint),
         nudges=row.nudges,
         steps=row.steps,
