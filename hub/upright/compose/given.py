@@ -49,9 +49,7 @@ def model_of(section: ModelSection, key: Secret | None, clock: SystemClock) -> O
 def agent_limits(section: Limits) -> AgentLimits:
     """Return the agents' bounds as the settings have them."""
     turn = TurnLimits(max_steps=section.steps_per_turn)
-    context = ContextBounds(
-        router=section.router_context_tokens, worker=section.worker_context_tokens
-    )
+    router, worker = section.router_context_tokens, section.worker_context_tokens
     return AgentLimits(
         turn=turn,
         context=ContextBounds(router=router, worker=worker),

@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from upright.core.context import cut, escaped
+from upright.core.context import cut
 from upright.core.ids import PREFIXES
 from upright.core.mandate import Trust
+from upright.core.material import escaped
 from upright.core.transcript import Message, Role, unanswered
 
 ID: Final = re.compile(rf"\b(?:{'|'.join(sorted(PREFIXES.values()))})_[0-9a-z]{{26}}\b")
