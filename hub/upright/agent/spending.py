@@ -20,7 +20,8 @@ def replied(
 ) -> None:
     """Charge a model call with its failed tries, and note it; *beside* the turn or in it.
 
-    *kind* is its name in the ledger. Called before the reply is appended: its calls are compared with those that were made before.
+    *kind* is its name in the ledger. Called before the reply is appended: its calls are compared
+    with those that were made before.
     """
     again = repeats(turn.messages, reply.calls)
     cost = Cost(
