@@ -28,8 +28,8 @@ from upright.store.tables import (
     PAYLOAD,
     RELATION,
     SESSION,
-    TAINT,
     SNAPSHOT,
+    TAINT,
     TRIGGER,
     WORK,
 )
