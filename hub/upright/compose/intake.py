@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,8 +30,12 @@ MOST_TRIGGERS: Final = 256
 """So many go into one transaction: it bounds how long the first of them waits."""
 SWEEP_S: Final = 60.0  # a hint is never lost in here
 
-Remarked = Callable[[str, Sequence[Trigger]], Sequence[Trigger]]
-"""``remarked(source, triggers)``: the triggers, with what other sources know of them."""
+Remarked = Callable[[str, Sequence[Trigger]], Awaitable[Sequence[Trigger]]]
+"""``await remarked(source, triggers)``: the triggers, with what other sources know of them."""
+
+
+async def _as_it_is(_source: str, triggers: Sequence[Trigger]) -> Sequence[Trigger]:
+    return triggers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +70,7 @@ class Intake:
         self._heard_ms: dict[str, int] = {}
         self._waiting: deque[_Waiting] = deque()
         self._hint = Hint()
-        self._remarked: Remarked = lambda _source, triggers: triggers
+        self._remarked: Remarked = _as_it_is
 
     def completes_by(self, remarked: Remarked) -> None:
         """Have what comes completed by what other sources know of it, from now on."""
@@ -105,7 +109,7 @@ class Intake:
 
     async def _taken(self, arrival: Arrival) -> list[Accepted]:
         self._parts.growth.require_room()
-        told = self._remarked(arrival.source, arrival.triggers)
+        told = await self._remarked(arrival.source, arrival.triggers)
         arrival = replace(arrival, triggers=told)
         waiting = _Waiting(arrival, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)

@@ -24,7 +24,7 @@ class Terms:
 
     A timer's deadline is what was asked for. A class without a life of its own has a day. ``caps``
     are the budgets of the configuration; a person may set others beside them. ``bounds``
-    are those of agents. ``operators`` are the names of those whom the configuration knows as operators.
+    are those of agents. ``operators`` names those whom the configuration knows as such.
     """
 
     deadlines_s: Mapping[WaitKind, int] = field(

@@ -25,7 +25,7 @@ from upright.plugin.life import DeadLetters, Life, LifeParts, Standing
 from upright.plugin.loading import Door, Loaded
 from upright.plugin.manifest import Listed
 from upright.plugin.reconcile import ReconcileParts, reconcile
-from upright.plugin.remarks import remarked
+from upright.plugin.remarks import Remarks
 from upright.settings.errors import SettingsError
 from upright.settings.parse import Place, parse
 from upright.settings.shape import SourceSection
@@ -44,6 +44,7 @@ class Connectors:
         self._lives = lives
         self._still = still
         self._parts = parts
+        self._remarks = Remarks(lives)
 
     async def run(self, reconciling: ReconcileParts | None = None) -> None:
         """Live until cancelled: one supervised task a source, and one that reconciles it (B2.3)."""
@@ -80,9 +81,9 @@ class Connectors:
         life = self._lives.get(source)
         return life.capabilities() if life else None
 
-    def remarked(self, source: str, triggers: Sequence[Trigger]) -> Sequence[Trigger]:
+    async def remarked(self, source: str, triggers: Sequence[Trigger]) -> Sequence[Trigger]:
         """Return a source's triggers with what the others know of them."""
-        return remarked(self._lives, source, triggers)
+        return await self._remarks(source, triggers)
 
     def health(self, source: str) -> Health:
         """Say how a source's ears are; nothing is known of one that has failed."""

@@ -1,10 +1,12 @@
 """Remarks: what one source knows of another one's trigger becomes facts, before it is stored.
 
 A mail invites to a meeting; the calendar knows what stands in its way. Neither knows the other.
+What a source looks at may be large, and somebody else's: it looks in a thread, and not for long.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +17,8 @@ from upright.api import Capabilities, Trigger
 log = logging.getLogger(__name__)
 
 MOST: Final = 10  # facts of one source on one trigger
+WITHIN_S: Final = 2.0
+AT_ONCE: Final = 4  # threads that look; whoever comes then is stored without remarks
 
 
 class Knows(Protocol):
@@ -27,6 +31,40 @@ class Knows(Protocol):
     def remarks(self, trigger: Trigger) -> tuple[tuple[str, str], ...]:
         """Say what it knows."""
         ...
+
+
+class Remarks:
+    """Completes what comes, off the event loop; who looks too long says nothing (B2.6)."""
+
+    def __init__(self, lives: Mapping[str, Knows], *, within_s: float = WITHIN_S) -> None:
+        self._lives = lives
+        self._within_s = within_s
+        self._looking = 0
+
+    async def __call__(self, source: str, triggers: Sequence[Trigger]) -> Sequence[Trigger]:
+        """Return the triggers with what the other sources know, or as they are when it takes long.
+
+        A thread can't be stopped: one that is late counts until it ends.
+        """
+        others = (name for name in self._lives if name != source)
+        if not any(_knows(name, self._lives[name]) for name in others):
+            return triggers
+        if self._looking >= AT_ONCE:
+            log.warning("source.remarks_late", extra={"source": source, "looking": self._looking})
+            return triggers
+        self._looking += 1
+        loop = asyncio.get_running_loop()
+        looks = loop.run_in_executor(None, remarked, self._lives, source, triggers)
+        looks.add_done_callback(self._looked)
+        try:
+            async with asyncio.timeout(self._within_s):
+                return await asyncio.shield(looks)
+        except TimeoutError:
+            log.warning("source.remarks_late", extra={"source": source, "looking": self._looking})
+            return triggers
+
+    def _looked(self, _done: asyncio.Future[Sequence[Trigger]]) -> None:
+        self._looking -= 1
 
 
 def remarked(

@@ -76,7 +76,7 @@ async def read(hub: StillHub, item: WorkItem) -> None:
 
 
 async def test_what_other_sources_know_is_stored_with_what_comes_by_each_way(hub: StillHub) -> None:
-    def remarked(source: str, triggers: Sequence[Trigger]) -> list[Trigger]:
+    async def remarked(source: str, triggers: Sequence[Trigger]) -> list[Trigger]:
         facts = (("told_by", source),)
         return [replace(one, context=replace(one.context, facts=facts)) for one in triggers]
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 
 import pytest
 
+from fixtures.eventually import eventually_awaited
 from fixtures.still_hub import trigger
 from upright.api import Capabilities, Trigger
-from upright.plugin.remarks import MOST, remarked
+from upright.plugin.remarks import AT_ONCE, MOST, Remarks, remarked
 
 
 @dataclass
@@ -67,3 +69,50 @@ def test_a_source_that_breaks_takes_nothing_along(
 
 def test_the_remarks_of_one_source_are_bounded() -> None:
     assert len(facts({"cal": Source(says=(("a", "b"),) * 50)})) == MOST
+
+
+# ------------------------------------------------------------------ off the event loop
+@dataclass
+class Slow(Source):
+    """A source that looks until it is let go, as at a rule that recurs without end."""
+
+    let_go: threading.Event = field(default_factory=threading.Event)
+
+    def remarks(self, trigger: Trigger) -> tuple[tuple[str, str], ...]:
+        self.asked.append(trigger)
+        self.let_go.wait(20)
+        return self.says
+
+
+@pytest.mark.clause("B2.6")
+async def test_who_looks_too_long_holds_up_neither_the_loop_nor_what_came() -> None:
+    slow = Slow(says=(("x", "y"),))
+    asks = Remarks({"cal": slow}, within_s=0.01)
+    try:
+        for _ in range(AT_ONCE):
+            assert await asks("mail", (MAIL,)) == (MAIL,)
+        assert await asks("mail", (MAIL,)) == (MAIL,)  # no thread is left to look
+        assert len(slow.asked) == AT_ONCE
+    finally:
+        slow.let_go.set()
+    quick = Remarks({"cal": Source(says=(("x", "y"),))})
+    (told,) = await quick("mail", (MAIL,))
+    assert told.context.facts == (("x", "y"),)
+
+
+async def test_a_late_thread_that_has_ended_makes_room_again() -> None:
+    slow = Slow(says=(("x", "y"),))
+    asks = Remarks({"cal": slow}, within_s=0.01)
+    for _ in range(AT_ONCE):
+        await asks("mail", (MAIL,))
+    slow.let_go.set()
+
+    async def told() -> bool:
+        (one,) = await asks("mail", (MAIL,))
+        return one.context.facts == (("x", "y"),)
+
+    await eventually_awaited(told)
+
+
+async def test_where_nobody_remarks_nobody_is_asked() -> None:
+    assert await Remarks({"mail": Source()})("mail", (MAIL,)) == (MAIL,)
