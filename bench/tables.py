@@ -8,6 +8,8 @@ from html import escape
 from statistics import median
 from typing import Final
 
+from bench.curves import Curves
+
 MISSING: Final = "missing"
 _LABEL: Final = 260  # pixels, as the others
 _BAR: Final = 420
@@ -62,7 +64,7 @@ class Report:
     """What one bench found: its tables, its plots."""
 
     tables: Sequence[Table]
-    plots: Sequence[Plot] = ()
+    plots: Sequence[Plot | Curves] = ()
 
 
 def number(value: float) -> str:

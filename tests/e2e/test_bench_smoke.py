@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from bench import curves
 from bench.tables import Figure, Plot, Table, markdown, ratio, svg
 from upright.cli.demo.children import Children
 from upright.engine.clock import SystemClock
@@ -24,12 +25,13 @@ ROOT = Path(__file__).parents[2]
         ("p1", ["| upright serve |", "| bare handler |", "| DBOS enqueue | missing: no aiohttp"]),
         ("p2", ["| upright, from the first byte sent |"]),
         ("p3", ["| wakes of a thread, at most | 2 |", "| 0, 0 |"]),
+        ("p4", ["| router decisions | 3.00 ± 0.00 |", "| 0 | +0.0 % (+0.0 to +0.0) |"]),
         ("p7", ["| `true`, one at a time |", "| upright | 2 of 2 |"]),
         ("p10", ["| gate on | 0 | 0 |"]),
         ("p12", ["| CPU a step |"]),
         ("p14", ["| upright serve |", "| execd run, linked |"]),
     ],
-    ids=["p1", "p2", "p3", "p7", "p10", "p12", "p14"],
+    ids=["p1", "p2", "p3", "p4", "p7", "p10", "p12", "p14"],
 )
 async def test_a_bench_runs_in_small_without_peers(
     name: str, rows: list[str], tmp_path: Path
@@ -63,5 +65,11 @@ def test_a_plot_is_well_formed_and_has_a_bar_for_each_figure_that_is_there() -> 
     )
     bars = [one for one in drawn.iter() if one.tag.endswith("rect")]
     assert len(bars) == 3  # the ground, and two
+    line = {"<a>": [(1.0, 0.5, 1.5), (2.0, float("-inf"), float("inf"))]}
+    two = curves.Curves(
+        name="c", heading="a & b", unit="%", places=("0", "1"), lines=line, marks={"<m>": 9.0}
+    )
+    lines = [one for one in ET.fromstring(curves.drawn(two)).iter() if one.tag.endswith("polyline")]
+    assert len(lines) == 1
     table = Table(heading="h", columns=("a",), rows=[("1",)], notes=("n",))
     assert markdown(table) == "### h\n\n| a |\n|---|\n| 1 |\n\n- n\n"

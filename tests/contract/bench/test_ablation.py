@@ -14,13 +14,14 @@ from click.testing import CliRunner
 from upright.cli.bench.ablation import trace
 from upright.cli.bench.ablation.arms import ARMS, Arm, Cell, Grid
 from upright.cli.bench.ablation.books import Books
-from upright.cli.bench.ablation.command import measure, p4
+from upright.cli.bench.ablation.command import p4
 from upright.cli.bench.ablation.findings import Findings
 from upright.cli.bench.ablation.meter import Meter, prompt_for
 from upright.cli.bench.ablation.paired import change, interval
 from upright.cli.bench.ablation.play import Outcome, Run, StuckError, World, play
 from upright.cli.bench.ablation.tables import lines, tables
 from upright.cli.bench.ablation.virtual import LoopClock, StandstillError, VirtualLoop
+from upright.cli.bench.ablation.whole import ALL, NONE, Twin, Whole, measure
 from upright.core.routing import PassThrough
 from upright.core.transcript import Message, Role, ToolCall, ToolSpec
 from upright.engine.ports import ChatReply, ChatRequest
@@ -29,9 +30,7 @@ from upright.llm.scripted.cache import prompt_of
 from upright.store.memory import Memory
 
 pytestmark = pytest.mark.may_block
-ALL: Final = Arm(passes=PassThrough.ALL)
 PEOPLE: Final = Arm(passes=PassThrough.PEOPLE)
-NONE: Final = Arm(passes=PassThrough.NONE)
 TASKS: Final = 2
 
 
@@ -168,11 +167,30 @@ def test_virtual_time_leaps_and_a_standstill_is_an_error() -> None:
     loop.close()
 
 
-def test_the_tables_hold_every_arm_and_the_command_prints_every_run() -> None:
+def test_the_tables_hold_every_arm_and_what_is_written_is_read_again(memory: Memory) -> None:
     grid = Grid(seeds=2, tasks=1, arms=(ALL, NONE), follow_ups=(0.0, 1.0))
-    shown = "\n".join(line for table in tables(measure(grid)) for line in lines(table))
+    one = played(ALL, 1.0, memory)
+    twin = Twin(arm=ALL, virtual=one, real=replace(one, mean_s=1.0))
+    whole = Whole(found=measure(grid, memory), twins=[twin])
+    whole.lengths[1] = whole.found
+    shown = "\n".join(line for table in tables(whole) for line in lines(table))
     assert "Levels at 1 follow-up a task" in shown
     assert "router decisions        3.00 ± 0.00       5.00 ± 0.00" in shown
-    done = CliRunner().invoke(p4, ["--seeds", "1", "--tasks", "1", "--json"])
+    again = Whole.of_json(json.loads(json.dumps(whole.as_json())))
+    assert (again, again.failures()) == (whole, [])
+
+
+def test_a_real_run_that_decides_otherwise_is_a_failure(memory: Memory) -> None:
+    one = played(ALL, 1.0, memory)
+    other = replace(one, router=replace(one.router, calls=one.router.calls + 1))
+    more = replace(one, worker=replace(one.worker, cached=round(1.01 * one.worker.cached)))
+    assert Twin(arm=ALL, virtual=one, real=one).agrees()
+    for real in (other, more):
+        whole = Whole(found=Findings(), twins=[Twin(arm=ALL, virtual=one, real=real)])
+        assert whole.failures() == ["all: the real clock disagrees"]
+
+
+def test_the_command_prints_every_run() -> None:
+    done = CliRunner().invoke(p4, ["--seeds", "1", "--tasks", "1", "--at", "0", "--json"])
     printed = json.loads(done.stdout)
-    assert (done.exit_code, printed["failures"], len(printed["runs"])) == (0, [], 36)
+    assert (done.exit_code, printed["failures"], len(printed["runs"])) == (0, [], 6)

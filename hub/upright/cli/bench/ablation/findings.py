@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from upright.cli.bench.ablation.arms import Arm, Cell
+from upright.cli.bench.ablation.books import Bill
+from upright.cli.bench.ablation.mind import ROUTER, WORKER
 from upright.cli.bench.ablation.paired import Interval, change, interval
 from upright.cli.bench.ablation.play import Outcome
 from upright.core.routing import PassThrough
@@ -71,9 +73,9 @@ class Findings:
         busts = sum(one.busts for runs in self.runs.values() for one in runs)
         return [*found, *([f"{busts} prompts did not begin with the one before"] if busts else [])]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return every run, and the failures."""
-        rows = [
+    def as_rows(self) -> list[dict[str, Any]]:
+        """Return every run as JSON values."""
+        return [
             {
                 "arm": arm.passes.value,
                 "batching": arm.folds,
@@ -84,7 +86,23 @@ class Findings:
             for (arm, follow_ups), outcomes in self.runs.items()
             for seed, outcome in enumerate(outcomes, start=1)
         ]
-        return {"runs": rows, "failures": self.failures()}
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> Findings:
+        """Read what :meth:`as_rows` wrote."""
+        found = cls()
+        for row in rows:
+            arm = Arm(passes=PassThrough(row["arm"]), folds=row["batching"])
+            cell = Cell(arm=arm, follow_ups=row["follow_ups"], seed=row["seed"])
+            found.add(cell, outcome_of(row))
+        return found
+
+
+def outcome_of(row: Mapping[str, Any]) -> Outcome:
+    """Read an outcome from its JSON values."""
+    values = {one.name: row[one.name] for one in fields(Outcome)}
+    bills = {role: Bill(**row[role]) for role in (ROUTER, WORKER)}
+    return Outcome(**{**values, **bills})
 
 
 def _placebo(runs: Mapping[tuple[Arm, float], Sequence[Outcome]]) -> Iterable[set[str]]:

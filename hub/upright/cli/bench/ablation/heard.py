@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from upright.llm.scripted.found import object_of, objects_in
+from upright.llm.scripted.found import objects_in
 
 Messages = Sequence[Mapping[str, Any]]
 _HEADER: Final = re.compile(
@@ -65,7 +65,8 @@ def calls(messages: Messages) -> list[Called]:
 
 @lru_cache(maxsize=_KNOWN)
 def _object(text: str) -> Mapping[str, Any]:
-    return object_of(text)
+    """Return the first object of a text: what a tool shows of the world stands in a block."""
+    return next(objects_in(text), {})
 
 
 @lru_cache(maxsize=_KNOWN)

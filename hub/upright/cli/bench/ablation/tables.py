@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isinf
 from typing import Final
@@ -10,9 +10,9 @@ from typing import Final
 from upright.cli.bench.ablation.arms import Arm
 from upright.cli.bench.ablation.findings import MEASURES, PLAIN, Findings
 from upright.cli.bench.ablation.paired import Interval
+from upright.cli.bench.ablation.whole import ALL, NONE, Twin, Whole
 from upright.core.routing import PassThrough
 
-ALL: Final = Arm(passes=PassThrough.ALL)
 CURVES: Final = ("router decisions", "cache-read tokens", "completion, s", "US dollars")
 AT: Final = 1.0
 """The published experiment had about one follow-up a task."""
@@ -27,13 +27,16 @@ class Table:
     rows: Sequence[Sequence[str]]
 
 
-def tables(found: Findings) -> list[Table]:
-    """Return all tables: the levels at one follow-up a task, then each change over the curve."""
+def tables(whole: Whole) -> list[Table]:
+    """Return all tables: levels at one follow-up a task, changes over the curve, the rest."""
+    found = whole.found
     shown = [_levels(found, AT)] if AT in found.follow_ups else []
     shown += [_changes(found, measure) for measure in CURVES]
     if PLAIN in found.arms and ALL in found.arms:
         shown.append(_against_plain(found))
-    return shown
+    if whole.lengths:
+        shown.append(_lengths(whole.lengths))
+    return [*shown, *([_twins(whole.twins)] if whole.twins else [])]
 
 
 def lines(table: Table) -> list[str]:
@@ -82,6 +85,36 @@ def _against_plain(found: Findings) -> Table:
     ]
     heading = "Pass-through and batching on, against the plain design (neither)"
     return Table(heading=heading, columns=["follow-ups a task", *measures], rows=rows)
+
+
+def _lengths(lengths: Mapping[int, Findings]) -> Table:
+    measures = ("router decisions", "cache-read tokens", "of them the router's", "completion, s")
+    rows = [
+        [
+            str(tasks),
+            level(found.level(ALL, AT, "cache-read tokens")),
+            *(change(found.change(ALL, NONE, AT, measure=measure)) for measure in measures),
+        ]
+        for tasks, found in lengths.items()
+    ]
+    heading = "Longer traces: none against all, at 1 follow-up a task"
+    columns = ["tasks", "cache-read tokens a task, all", *measures]
+    return Table(heading=heading, columns=columns, rows=rows)
+
+
+def _twins(twins: Sequence[Twin]) -> Table:
+    rows = [
+        [
+            f"{twin.arm.name}, {clock}",
+            *(str(n) for n in (one.router.calls, one.worker.calls)),
+            *(str(n) for n in (one.router.input + one.worker.input, round(one.cached * one.tasks))),
+            f"{one.mean_s:.0f} s",
+        ]
+        for twin in twins
+        for clock, one in (("virtual", twin.virtual), ("real", twin.real))
+    ]
+    columns = ["clock", "router decisions", "worker calls", "input", "cache-read", "completion"]
+    return Table(heading="The same run on both clocks", columns=columns, rows=rows)
 
 
 def level(of: Interval) -> str:
