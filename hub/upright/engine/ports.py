@@ -5,16 +5,19 @@ The database holds the truth. Whatever is called a hint here may be lost or doub
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from enum import StrEnum
+from typing import Any, Generic, Protocol, TypeVar
 
 from upright.core.agenda import Agenda
 from upright.core.ids import DeviceId, SessionId
 from upright.core.talk import Around
 from upright.core.transcript import Message, ToolCall, ToolSpec
 from upright.core.trigger import StoredTrigger
+
+T = TypeVar("T")
 
 
 class Clock(Protocol):
@@ -42,18 +45,38 @@ class IdSource(Protocol):
 
 
 # ------------------------------------------------------------------ the model
+class Rung(StrEnum):
+    """How an endpoint is made to answer in a shape, the surest way first."""
+
+    SCHEMA = "schema"  # by a JSON schema that it keeps to
+    JSON = "json"  # some JSON, of the shape that the prompt describes
+    TOOL = "tool"  # by a tool that it must call
+    PLAIN = "plain"  # by asking for it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """The shape that an answer shall have: a JSON schema under a name (letters, digits, ``_``)."""
+
+    rung: Rung
+    name: str
+    schema: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
     """One model call. ``role`` picks the model (``router``, ``worker``); ``session`` is stable.
 
     Messages are sent in this order and never changed: the prompt of a session's next request
-    starts with the bytes of this one.
+    starts with the bytes of this one. With a ``form`` the answer is one JSON object of that shape,
+    as text or as the arguments of a call.
     """
 
     role: str
     session: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
+    form: Form | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +157,12 @@ class ModelRequestError(ModelError):
     code = "model.request"
 
 
+class ModelToolsError(ModelRequestError):
+    """The model can't call tools, so it can neither route nor work; another one must be named."""
+
+    code = "model.tools"
+
+
 class ModelHeldError(ModelError):
     """No call is made: a budget is used up, or a person must mend the endpoint first (B16).
 
@@ -165,6 +194,55 @@ class ChatModel(Protocol):
 
     def reckon(self, request: ChatRequest, said_chars: int) -> Reckoned:
         """Say what a call used that was cut off after so many characters."""
+        ...
+
+
+# ------------------------------------------------------------------ answers in a shape
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape(Generic[T]):
+    """What is asked for: a JSON schema, and ``parse`` for what came.
+
+    ``parse`` takes the decoded JSON and raises ValueError with a sentence that the model can use.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    parse: Callable[[object], T]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shaped(Generic[T]):
+    """What came: the value, by which rung, and every reply that it took, each to be charged."""
+
+    value: T
+    rung: Rung
+    replies: tuple[ChatReply, ...]
+
+
+class ModelShapeError(ModelError):
+    """The model did not answer in the shape that was asked for, although it was told what is wrong.
+
+    ``replies`` are to be charged all the same.
+    """
+
+    code = "model.shape"
+
+    def __init__(self, reason: str, replies: tuple[ChatReply, ...]) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.replies = replies
+
+
+class Structured(Protocol):
+    """A model that answers in a shape."""
+
+    async def ask(self, request: ChatRequest, shape: Shape[T]) -> Shaped[T]:
+        """Return an answer in the shape, by the surest way that the endpoint knows.
+
+        Raises:
+            ModelShapeError: it answered otherwise, twice.
+            ModelError: as ``ChatModel.complete``.
+        """
         ...
 
 

@@ -28,7 +28,7 @@ class Assembly:
 
     def __init__(self) -> None:
         self.model = ""
-        self.usage = Usage()
+        self.usage: Usage | None = None
         self.chosen = False
         self.complete = False
         self._text: list[str] = []

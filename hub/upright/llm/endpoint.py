@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 from upright.api import Secret
 from upright.core.backoff import Backoff
 from upright.engine.ports import ModelRequestError
+from upright.llm.prices import PRICE_LIST, PriceList
 
 BACKOFF: Final = Backoff(base_s=0.5, cap_s=20.0, max_tries=4)
 
@@ -46,6 +48,13 @@ class ModelSettings:
     models: Mapping[str, str] = field(default_factory=dict)
     api_key: Secret | None = None
     bounds: Bounds = field(default_factory=Bounds)
+    prices: PriceList = PRICE_LIST
+
+    @property
+    def id(self) -> str:
+        """Name the endpoint by address and key: with another key it is another one."""
+        key = self.api_key.reveal() if self.api_key else ""
+        return hashlib.sha256(f"{self.base_url}\0{key}".encode()).hexdigest()[:16]
 
     def model_for(self, role: str) -> str:
         """Return the model of a role.

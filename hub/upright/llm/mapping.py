@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from upright.core.material import tool_result
 from upright.core.transcript import Message, Role, ToolCall, ToolSpec
+from upright.engine.ports import Form, Rung
 
 NOT_IN_A_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]")
 MAX_NAME_CHARS: Final = 64
@@ -36,6 +37,25 @@ def to_tools(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
         }
         for tool in tools
     ]
+
+
+def to_form(form: Form | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the keys, and the tool, by which a request asks for an answer in a shape."""
+    if form is None or form.rung is Rung.PLAIN:
+        return {}, []
+    schema = dict(form.schema)
+    match form.rung:
+        case Rung.SCHEMA:
+            named = {"name": form.name, "strict": True, "schema": schema}
+            return {"response_format": {"type": "json_schema", "json_schema": named}}, []
+        case Rung.JSON:
+            return {"response_format": {"type": "json_object"}}, []
+        case Rung.TOOL:
+            chosen = {"type": "function", "function": {"name": form.name}}
+            tool = ToolSpec(name=form.name, description="Give your answer.", parameters=schema)
+            return {"tool_choice": chosen}, to_tools([tool])
+        case _:
+            assert_never(form.rung)
 
 
 def _message(message: Message) -> dict[str, Any]:

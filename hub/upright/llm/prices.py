@@ -51,15 +51,29 @@ PRICES: Final[Mapping[str, Price]] = MappingProxyType(
 DATED: Final = re.compile(r"^(?P<name>.+?)-\d{4}-\d{2}-\d{2}$")
 
 
-def cost_usd_micros(model: str, usage: Usage) -> int | None:
-    """Return what a call cost, rounded to a micro-dollar; None when the model has no price here.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceList:
+    """What models cost, as of a date; a person's own prices go before ours."""
 
-    A dated snapshot (``gpt-4o-2024-08-06``) costs what its name without the date does.
-    """
-    dated = DATED.match(model)
-    price = PRICES.get(model) or (PRICES.get(dated["name"]) if dated else None)
-    if price is None:
-        return None
-    fresh = usage.input - usage.cached
-    cost = price.input * fresh + price.cached * usage.cached + price.output * usage.output
-    return int(cost.to_integral_value(rounding=ROUND_HALF_EVEN))
+    prices: Mapping[str, Price] = PRICES
+    as_of: date = PRICES_AS_OF
+
+    def under(self, own: Mapping[str, Price]) -> PriceList:
+        """Return this list with somebody's own prices above it."""
+        return PriceList(prices={**self.prices, **own}, as_of=self.as_of)
+
+    def cost_usd_micros(self, model: str, usage: Usage) -> int | None:
+        """Return what a call cost, rounded to a micro-dollar; None: the model has no price here.
+
+        A dated snapshot (``gpt-4o-2024-08-06``) costs what its name without the date does.
+        """
+        dated = DATED.match(model)
+        price = self.prices.get(model) or (self.prices.get(dated["name"]) if dated else None)
+        if price is None:
+            return None
+        fresh = usage.input - usage.cached
+        cost = price.input * fresh + price.cached * usage.cached + price.output * usage.output
+        return int(cost.to_integral_value(rounding=ROUND_HALF_EVEN))
+
+
+PRICE_LIST: Final = PriceList()

@@ -8,7 +8,7 @@ surrogate pairs torn over two chunks, cached tokens under DeepSeek's own name.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from upright.engine.ports import Usage
 
@@ -55,6 +55,21 @@ def read_chunk(chunk: object) -> Part:
         finish=_text(choice, "finish_reason"),
         usage=usage,
     )
+
+
+def read_whole(body: object) -> Part:
+    """Read an answer that came whole; its message stands where a chunk has its delta."""
+    choices = _get(body, "choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    as_chunk = {"delta": _get(first, "message"), "finish_reason": _get(first, "finish_reason")}
+    part = read_chunk(
+        {
+            "model": _get(body, "model"),
+            "choices": [] if first is None else [as_chunk],
+            "usage": _get(body, "usage"),
+        }
+    )
+    return replace(part, finish=part.finish or "stop")
 
 
 def whole(pieces: Iterable[str]) -> str:

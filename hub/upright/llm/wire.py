@@ -6,7 +6,8 @@ thread, so that no event loop waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import openai
@@ -16,8 +17,9 @@ from upright.engine.ports import Clock, ModelUnavailableError
 from upright.llm.chat import Call
 from upright.llm.endpoint import ModelSettings
 from upright.llm.failures import Refusal, refusal_error, retry_after_s
-from upright.llm.quirks import Part, read_chunk
+from upright.llm.quirks import Part, read_chunk, read_whole
 
+PATH: Final = "/chat/completions"
 NO_KEY: Final = "none"
 SESSION_HEADER: Final = "x-session-id"
 SEND_S: Final = 60.0
@@ -49,27 +51,47 @@ class OpenAISource:
         Raises:
             ModelError: what the endpoint or the connection did, already told apart.
         """
-        headers = {"Content-Type": "application/json", SESSION_HEADER: call.session}
-        try:
+        async with self._told_apart():
             # The typed method would look every message through for what it might have to rename:
             # half of what a step cost. What we send is the wire's form already.
             opened = await self._client.post(
-                "/chat/completions",
+                PATH,
                 cast_to=object,
-                content=_body(call),
-                options={"headers": headers, "security": {"bearer_auth": True}},
+                content=_body(call, stream=True),
+                options={"headers": _headers(call), "security": {"bearer_auth": True}},
                 stream=True,
                 stream_cls=openai.AsyncStream[object],
             )
             async with opened as chunks:
                 async for chunk in chunks:
                     take(read_chunk(chunk))
+
+    async def whole(self, call: Call) -> Part:
+        """Send the call, and return the answer in one piece.
+
+        Raises:
+            ModelError: as ``stream`` does.
+        """
+        async with self._told_apart():
+            body = await self._client.post(
+                PATH,
+                cast_to=object,
+                content=_body(call, stream=False),
+                options={"headers": _headers(call), "security": {"bearer_auth": True}},
+            )
+            return read_whole(body)
+
+    @asynccontextmanager
+    async def _told_apart(self) -> AsyncIterator[None]:
+        """Make what the client raises one of our own errors."""
+        try:
+            yield
         except openai.APIConnectionError as error:
             raise ModelUnavailableError(_reason(error)) from error
         except openai.APIError as error:
             raise refusal_error(self._refusal(error)) from error
         except ValueError as error:  # neither JSON nor UTF-8
-            reason = f"the stream can't be read: {error}"
+            reason = f"the answer can't be read: {error}"
             raise ModelUnavailableError(reason) from error
 
     async def close(self) -> None:
@@ -88,13 +110,18 @@ class OpenAISource:
         )
 
 
-def _body(call: Call) -> bytes:
+def _headers(call: Call) -> dict[str, str]:
+    return {"Content-Type": "application/json", SESSION_HEADER: call.session}
+
+
+def _body(call: Call, *, stream: bool) -> bytes:
     """Return the request; without tools none are named, since some refuse an empty list."""
-    body: dict[str, Any] = {"messages": call.messages, "model": call.model, "stream": True}
-    body["stream_options"] = {"include_usage": True}
+    body: dict[str, Any] = {"messages": call.messages, "model": call.model, "stream": stream}
+    if stream:
+        body["stream_options"] = {"include_usage": True}
     if call.tools:
         body["tools"] = call.tools
-    return orjson.dumps(body)
+    return orjson.dumps({**body, **call.extra})
 
 
 def _said(error: openai.APIError) -> str:

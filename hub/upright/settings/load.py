@@ -18,6 +18,7 @@ from upright.settings.parse import Place, Text, parse
 from upright.settings.shape import (
     EMPTY,
     OPENAI_URL,
+    ROLES,
     DatabaseSection,
     DeadlinesSection,
     HubSection,
@@ -30,6 +31,7 @@ from upright.settings.shape import (
     Settings,
     SourceSection,
 )
+from upright.settings.spending import UNITS, BudgetsSection
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -47,6 +49,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "lives": LivesSection,
     "retention": RetentionSection,
     "auth": AuthSection,
+    "budgets": BudgetsSection,
 }
 ALIASES: Final = {
     "OPENAI_BASE_URL": "model.base_url",
@@ -54,6 +57,7 @@ ALIASES: Final = {
     "UPRIGHT_STATE_DIR": "hub.state_dir",
 }
 """Variables with a name of their own; a later one wins."""
+BUDGETED: Final = frozenset({"day", "source", "policy", "agent", "item", "turn"})
 OPENAI_MODEL: Final = "gpt-5-mini"
 
 
@@ -132,6 +136,9 @@ def explain(settings: Settings) -> Iterator[tuple[str, str, str]]:
         for key in source.keys:
             origin = settings.origins.get(f"sources.{name}.keys.{key}", str(settings.file))
             yield f"sources.{name}.{key}", "(set)", origin
+    for name, price in settings.prices.items():
+        said = f"{price.input} in, {price.output} out"
+        yield f"prices.{name}", said, str(settings.file)
     for rule in settings.rules:
         yield "rules", f"{rule.name}: {rule.verdict.value}", str(settings.file)
     for name, person in settings.people.items():
@@ -176,8 +183,10 @@ def _from_environment(env: Mapping[str, str], table: Mapping[str, Any]) -> dict[
 def _key_of(name: str, section: str, rest: str) -> str:
     valid = {each.name for each in fields(SECTIONS[section])}
     role, _, leaf = rest.partition("_")
-    if section == "model" and role in {"router", "worker"} and leaf == "name":
-        return f"model.{role}.name"
+    if section == "model" and role in ROLES and leaf in {"name", "base_url", "api_key"}:
+        return f"model.{role}.{leaf}"
+    if section == "budgets" and role in BUDGETED and leaf in UNITS:
+        return f"budgets.{role}.{leaf}"
     if rest not in valid:
         variables = {f"UPRIGHT_{section}_{each}".upper() for each in valid}
         problem = f"unknown, {nearest(name, variables)}"
