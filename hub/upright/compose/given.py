@@ -15,7 +15,8 @@ from upright.engine.clock import SystemClock
 from upright.llm.chat import OpenAIChat
 from upright.llm.endpoint import Bounds, ModelSettings
 from upright.settings.home import Home, write_private
-from upright.settings.shape import Limits, ModelSection
+from upright.settings.model import ModelSection
+from upright.settings.shape import Limits
 
 
 def private_key(home: Home) -> bytes:

@@ -14,18 +14,16 @@ import platformdirs
 from upright.api import SecretRef
 from upright.settings.auth import AuthSection
 from upright.settings.errors import SettingsError, nearest
+from upright.settings.model import OPENAI_URL, ROLES, ModelSection
 from upright.settings.parse import Place, Text, parse
 from upright.settings.shape import (
     EMPTY,
-    OPENAI_URL,
-    ROLES,
     DatabaseSection,
     DeadlinesSection,
     HubSection,
     Limits,
     LivesSection,
     LogsSection,
-    ModelSection,
     RetentionSection,
     RoutingSection,
     Settings,

@@ -100,7 +100,7 @@ class BudgetsSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceSection:
-    """``[prices.\"MODEL\"]``: dollars a million tokens; ``cached`` is ``input`` when not given."""
+    """``[prices.MODEL]``: dollars a million tokens; ``cached`` is ``input`` when not given."""
 
     input: float
     output: float
