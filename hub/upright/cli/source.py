@@ -1,4 +1,4 @@
-"""``upright source`` and ``upright cost``."""
+"""``upright source``: list, add, test, switch and retry sources."""
 
 from __future__ import annotations
 
@@ -112,18 +112,3 @@ def retry(place: Place, name: str, as_json: bool) -> None:
         render.emit_json(done)
     else:
         click.echo(f"{name} is being tried; see: upright source ls")
-
-
-@click.command()
-@as_json
-@pass_place
-def cost(place: Place, as_json: bool) -> None:
-    """Add up what everything cost."""
-    found = place.hub.get("v1", "costs")
-    if as_json:
-        render.emit_json(found)
-        return
-    click.echo(f"in all: {render.money(found['total'])}")
-    for title, key in (("by_model", "model"), ("by_work", "work_id")):
-        for row in found[title]:
-            click.echo(f"{render.safe(row[key])}: {render.money(row)}")

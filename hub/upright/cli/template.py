@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Final
 
 from upright.settings.shape import DeadlinesSection, Limits, LivesSection, RetentionSection
+from upright.settings.spending import UNITS, BudgetsSection, CapSection
 
 Section = Limits | DeadlinesSection | LivesSection | RetentionSection
 
@@ -52,11 +53,21 @@ _HEAD: Final = """\
 #whole_s = 1800.0
 #tries = 4
 
-# Another model for one role.
+# Another model for one role, at an endpoint of its own where base_url says so: router, worker,
+# advisor, memory, compaction.
 #[model.router]
 #name = "a-small-model"
 #[model.worker]
 #name = "a-strong-model"
+#base_url = "https://models.example.org/v1"
+#api_key = "keyring:worker-model"
+
+# What a model costs, in dollars a million tokens, where our own list has no price for it, or
+# another one; cached is input when it isn't given.
+#[prices."a-strong-model"]
+#input = 1.25
+#cached = 0.125
+#output = 10.0
 
 [logs]
 # debug, info, warning or error; auto is for people on a terminal, JSON lines elsewhere.
@@ -140,6 +151,36 @@ _LIVES: Final = """
 """
 
 
+_BUDGETS: Final = """
+# What may be used, of the hub's day, of each source, policy and agent a day, of each item and each
+# turn: tokens, usd, steps (model calls), seconds, retries, repeats (calls made before). 0: none.
+# At warn_percent you are told, at the end work stops at a safe point and waits for you, or for
+# 00:00 UTC. `upright budget set` goes before these. Calls without a price count no dollars.
+[budgets]
+#warn_percent = 80
+"""
+
+_NAMED: Final = """
+# Single ones by name.
+#[budgets.sources.github]
+#usd = 5.0
+#[budgets.policies."red CI on main is work"]
+#tokens = 2000000
+#[budgets.agents.worker]
+#steps = 1000
+"""
+
+
+def _budgets() -> str:
+    section, text = BudgetsSection(), _BUDGETS
+    for each in fields(section):
+        caps = getattr(section, each.name)
+        if isinstance(caps, CapSection):
+            text += f"#[budgets.{each.name}]\n"
+            text += "".join(f"#{key} = {getattr(caps, key)}\n" for key in UNITS)
+    return text + _NAMED
+
+
 def template() -> str:
     """Return the whole file."""
     sections: tuple[tuple[str, type[Section]], ...] = (
@@ -148,7 +189,7 @@ def template() -> str:
         (_LIVES, LivesSection),
         (_RETENTION, RetentionSection),
     )
-    return "".join(f"{head}{_keys(section)}" for head, section in sections)
+    return "".join(f"{head}{_keys(section)}" for head, section in sections) + _budgets()
 
 
 def _keys(section: type[Section]) -> str:

@@ -1,4 +1,4 @@
-"""Given: what the world gives a hub: its key, its model's client, and chance."""
+"""Given: what the world gives a hub: its key, its agents' bounds, and chance."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from upright.core.backoff import Backoff
 from upright.core.compaction import ContextBounds
 from upright.core.turn import Limits as TurnLimits
 from upright.devices.identity import new_private_key
-from upright.engine.clock import SystemClock
-from upright.llm.chat import OpenAIChat
-from upright.llm.endpoint import Bounds, ModelSettings
 from upright.settings.home import Home, write_private
-from upright.settings.model import ModelSection
 from upright.settings.shape import Limits
+from upright.settings.spending import BudgetsSection
 
 
 def private_key(home: Home) -> bytes:
@@ -29,25 +26,7 @@ def private_key(home: Home) -> bytes:
         return key
 
 
-def model_of(section: ModelSection, key: Secret | None, clock: SystemClock) -> OpenAIChat:
-    """Make the model's client."""
-    bounds = Bounds(
-        first_byte_s=section.first_byte_s,
-        idle_s=section.idle_s,
-        whole_s=section.whole_s,
-        backoff=Backoff(base_s=0.5, cap_s=20.0, max_tries=section.tries),
-    )
-    settings = ModelSettings(
-        base_url=section.base_url,
-        model=section.name,
-        models=section.names(),
-        api_key=key,
-        bounds=bounds,
-    )
-    return OpenAIChat(settings, clock, roll)
-
-
-def agent_limits(section: Limits) -> AgentLimits:
+def agent_limits(section: Limits, budgets: BudgetsSection) -> AgentLimits:
     """Return the agents' bounds as the settings have them."""
     turn = TurnLimits(max_steps=section.steps_per_turn)
     router, worker = section.router_context_tokens, section.worker_context_tokens
@@ -56,6 +35,9 @@ def agent_limits(section: Limits) -> AgentLimits:
         context=ContextBounds(router=router, worker=worker),
         inline_wait_s=section.inline_wait_s,
     )
+    caps = budgets.turn.amounts()
+    turn = TurnLimits(max_steps=section.steps_per_turn, caps=caps)
+    return AgentLimits(turn=turn, inline_wait_s=section.inline_wait_s)
 
 
 _RANDOM: Final = secrets.SystemRandom()

@@ -10,7 +10,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from upright.agent.turn import AgentParts, TurnRunner
-from upright.api import Secret
 from upright.compose.agenda import HubAgenda
 from upright.compose.backlog import Backlog
 from upright.compose.commands import CommandParts, HubCommands
@@ -18,10 +17,12 @@ from upright.compose.commands_devices import HubMachines
 from upright.compose.commands_oversight import HubOversight
 from upright.compose.desk import Desk
 from upright.compose.doors import doors
-from upright.compose.given import agent_limits, model_of, private_key, roll
+from upright.compose.given import agent_limits, private_key, roll
 from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake, IntakeParts
 from upright.compose.keeper import Keeper
+from upright.compose.mind import Keys, open_mind
+from upright.compose.purse import Purse
 from upright.compose.report import Report
 from upright.compose.talk import talk_of
 from upright.core.backoff import Backoff
@@ -44,7 +45,7 @@ from upright.engine.supervisor import Supervisor
 from upright.engine.timers import Timers
 from upright.engine.units import Units
 from upright.engine.watchman import Watchman
-from upright.llm.chat import OpenAIChat
+from upright.llm.meter import Meter
 from upright.outward.sender import Sender, SenderLimits, SenderParts
 from upright.plugin.breaker import BreakerLimits
 from upright.plugin.connectors import Connectors, open_connectors
@@ -89,7 +90,7 @@ class Hub:
     units: Units
     engine: EmbeddedEngine
     signals: Signals
-    model: OpenAIChat | None
+    model: Meter | None
     runner: TurnRunner | None  # None with the model: sessions wait, and nothing is lost
     timers: Timers
     intake: Intake
@@ -108,7 +109,7 @@ class Hub:
 class _Builder:
     """Makes the parts in the order of their needs."""
 
-    def __init__(self, roots: Roots, hub_id: str, api_key: Secret | None) -> None:
+    def __init__(self, roots: Roots, hub_id: str, keys: Keys) -> None:
         self.roots, self.settings = roots, roots.settings
         self.home = Home(folder=self.settings.state_dir)
         self.clock = SystemClock()
@@ -147,8 +148,8 @@ class _Builder:
             most_under_way=limits.device_commands,
         )
         self.dispatcher = Dispatcher(wiring, self.links, sweep_s=limits.sweep_s)
-        section = self.settings.model
-        self.model = model_of(section, api_key, self.clock) if section.configured else None
+        self.mind = open_mind(self.settings, keys, self.units)
+        self.model = self.mind.model if self.mind else None
         self.base = self._base()
         self.backlog = Backlog(self.units, self.clock, most=limits.backlog_triggers)
         parts = IntakeParts(
@@ -253,7 +254,7 @@ class _Builder:
                 draining=lambda: self.engine.draining,
                 talk=talk_of(connectors, self.units, self.intake),
                 agenda=HubAgenda(connectors=connectors),
-                limits=agent_limits(self.settings.limits),
+                limits=agent_limits(self.settings.limits, self.settings.budgets),
             )
         )
 
@@ -316,6 +317,7 @@ class _Builder:
             oversight=oversight,
             machines=HubMachines(self.units, self.woken),
             doors=doors(self.settings, self.units, port=self.roots.port, secret=self.roots.oidc),
+            purse=Purse(self.units, self.settings.budgets.caps(), self.mind, self.woken),
             clock=self.clock,
             token=self.home.make_token(),
             store=self.roots.store,
@@ -349,9 +351,9 @@ class _Builder:
         )
 
 
-def build(roots: Roots, hub_id: str, api_key: Secret | None) -> Hub:
+def build(roots: Roots, hub_id: str, keys: Keys) -> Hub:
     """Make a hub of its parts. This loads plugins and reads the hub's key: it blocks."""
-    make = _Builder(roots, hub_id, api_key)
+    make = _Builder(roots, hub_id, keys)
     connectors = make.connectors()
     sender = make.sender(connectors)
     pairings = make.pairings()

@@ -17,6 +17,7 @@ from aiohttp import web
 from upright.api import Secret, SecretRef
 from upright.compose.given import roll
 from upright.compose.hub import Hub, Roots, build
+from upright.compose.mind import keys_of
 from upright.engine.clock import SortableIds, SystemClock
 from upright.engine.embedded import recover
 from upright.engine.signals import DRAIN
@@ -74,8 +75,8 @@ async def _main(settings: Settings, env: Mapping[str, str], ready: Ready, open_s
         oidc = await _secret(settings, env, settings.auth.client_secret)
         roots = Roots(settings=settings, store=store, env=env, port=port, where=where, oidc=oidc)
         hub_id = await _begin(roots)
-        key = await _secret(settings, env, settings.model.api_key)
-        hub = await asyncio.to_thread(build, roots, hub_id, key)
+        keys = await keys_of(settings.model, lambda key: _secret(settings, env, key))
+        hub = await asyncio.to_thread(build, roots, hub_id, keys)
         await run(hub, listening, stop, ready)
     finally:
         await store.close()

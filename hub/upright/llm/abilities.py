@@ -40,9 +40,13 @@ _REFUSES: Final = re.compile(
 
 
 class Abilities:
-    """What is known of one endpoint; ``news`` is what was learned since it was last asked for."""
+    """What is known of one endpoint; ``news`` is what was learned since it was last asked for.
+
+    ``reckons`` says that its last answer had no counts.
+    """
 
     def __init__(self) -> None:
+        self.reckons = False
         self._known: dict[str, bool] = {}
         self._news: dict[str, bool] = {}
 

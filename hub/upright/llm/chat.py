@@ -144,6 +144,7 @@ class OpenAIChat:
         timing = _Timing(clock=self._clock, began=self._clock.monotonic(), on_part=on_part)
         said, attempts, wasted = await self._retried(call, timing)
         seconds, model = self._clock.monotonic() - timing.began, said.model or call.model
+        self.abilities.reckons = said.usage is None
         usage = said.usage or _reckoned(call, timing.chars)
         return ChatReply(
             model=model,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from upright.core.transcript import Message, Role
 from upright.engine.ports import (
@@ -104,12 +104,25 @@ def _repairing(request: ChatRequest, bad: _Bad) -> ChatRequest:
 
 def _parsed(reply: ChatReply, shape: Shape[T]) -> T | _Bad:
     """Read what came: the arguments of a call of that name, or the text, fenced or bare."""
-    called = next((call.arguments for call in reply.calls if call.name == shape.name), "")
-    said = called or reply.text
+    said = _said(reply, shape.name)
     try:
         return shape.parse(json.loads(_bare(said)))
     except ValueError as error:
         return _Bad(said=said, problem=str(error)[:500])
+
+
+def parsed_object(reply: ChatReply, name: str) -> Mapping[str, Any]:
+    """Return the JSON object of an answer; an empty one when there is none."""
+    try:
+        found = json.loads(_bare(_said(reply, name)))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _said(reply: ChatReply, name: str) -> str:
+    called = next((call.arguments for call in reply.calls if call.name == name), "")
+    return called or reply.text
 
 
 def _bare(said: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from upright.api import Capabilities, Health, InboundRequest, Secret, Trigger
+from upright.core.budget import Key, Measure
 from upright.engine.ports import Clock, Talk, untold
 from upright.store.storage import Storage
 from upright.web.bell import Bell
@@ -250,6 +251,34 @@ class Machines(Protocol):
         ...
 
 
+class Purse(Protocol):
+    """Budgets and the model's endpoints; ``compose.purse.Purse`` is one. Raises RefusedError."""
+
+    async def budgets(self) -> object:
+        """List what is used of each cap."""
+        ...
+
+    async def put(self, key: Key, measure: Measure, amount: int, by: str) -> object:
+        """Set a cap; the name ``*``: each of its scope."""
+        ...
+
+    async def clear(self, key: Key, by: str) -> object:
+        """Let the configuration's caps hold again."""
+        ...
+
+    async def endpoints(self) -> object:
+        """List endpoints, with what they can do."""
+        ...
+
+    async def retry(self, by: str) -> object:
+        """Close every breaker."""
+        ...
+
+    async def probe(self, role: str) -> object:
+        """Find out what a role's endpoint can do."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebLimits:
     """Bounds of the web server; each interval scales down in tests."""
@@ -294,6 +323,7 @@ class Parts:
     desk: Desk
     machines: Machines
     doors: Doors
+    purse: Purse
     device: Callable[[DeviceSocket], Awaitable[None]]
     gone: Gone
     online: Callable[[], frozenset[str]]

@@ -22,7 +22,6 @@ from upright.engine.ports import (
     ModelAuthError,
     ModelRequestError,
     ModelUnavailableError,
-    Usage,
 )
 from upright.llm.chat import OpenAIChat
 from upright.llm.endpoint import Bounds, ModelSettings
@@ -317,10 +316,14 @@ async def test_an_invented_tool_and_bad_arguments_pass_through_and_can_be_sent_b
     assert len(again.calls) == 2
 
 
-async def test_absent_counts_are_zeros(endpoint: Endpoint) -> None:
+@pytest.mark.clause("B16.1")
+async def test_absent_counts_are_reckoned_so_that_a_budget_sees_them(endpoint: Endpoint) -> None:
+    counted = await endpoint.ask()
     await endpoint.fault("no_usage")
     reply = await endpoint.ask()
-    assert (reply.text, reply.usage) == (SAID, Usage())
+    assert (reply.text, reply.usage.cached) == (SAID, 0)
+    assert reply.usage.output == -(-len(SAID) // 4)
+    assert 0 < reply.usage.input <= counted.usage.input
 
 
 @pytest.mark.parametrize("after_chunks", [0, 2], ids=["first byte", "between chunks"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from upright.engine.ports import Usage
-from upright.llm.prices import PRICES, cost_usd_micros
+from upright.llm.prices import PRICE_LIST, PRICES, Price
 
 MILLION = Usage(input=1_000_000, output=1_000_000)
 
@@ -28,8 +30,18 @@ MILLION = Usage(input=1_000_000, output=1_000_000)
 def test_a_known_model_has_a_cost_and_an_unknown_one_has_none(
     model: str, usage: Usage, micros: int | None
 ) -> None:
-    assert cost_usd_micros(model, usage) == micros
+    assert PRICE_LIST.cost_usd_micros(model, usage) == micros
 
 
 def test_what_comes_from_a_cache_never_costs_more() -> None:
     assert all(price.cached <= price.input <= price.output for price in PRICES.values())
+
+
+@pytest.mark.clause("B16.1")
+def test_a_persons_own_prices_go_before_ours_and_add_to_them() -> None:
+    own = Price(input=Decimal("0.5"), cached=Decimal("0.1"), output=Decimal(2))
+    prices = PRICE_LIST.under({"gpt-4o": own, "qwen3:8b": own})
+    assert prices.cost_usd_micros("gpt-4o", MILLION) == 2_500_000
+    assert prices.cost_usd_micros("qwen3:8b", MILLION) == 2_500_000
+    assert prices.cost_usd_micros("gpt-4.1", MILLION) == 10_000_000
+    assert prices.as_of == PRICE_LIST.as_of

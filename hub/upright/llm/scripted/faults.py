@@ -33,6 +33,7 @@ class FaultKind(StrEnum):
     INVENTED_TOOL = "invented_tool"  # a call of a tool that was not offered
     BAD_ARGUMENTS = "bad_arguments"  # arguments cut in the middle
     NO_USAGE = "no_usage"  # no counts at the end
+    PROSE = "prose"  # words, whatever shape was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

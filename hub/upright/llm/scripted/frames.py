@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -26,17 +26,25 @@ class Completion:
     answer: Answer
     hit: Hit
     fault: FaultKind | None = None
+    lacks: Collection[str] = ()
 
     def usage(self) -> dict[str, Any]:
         """Return the counts, the cached part in them."""
         output = tokens(len(self.answer.text.encode("utf-8")))
         output += sum(tokens(len(c.name) + len(c.arguments.encode())) for c in self.answer.calls)
-        return {
+        said = {
             "prompt_tokens": self.hit.prompt_tokens,
             "completion_tokens": output,
             "total_tokens": self.hit.prompt_tokens + output,
-            "prompt_tokens_details": {"cached_tokens": self.hit.cached_tokens},
         }
+        if "cached" in self.lacks:
+            return said
+        return {**said, "prompt_tokens_details": {"cached_tokens": self.hit.cached_tokens}}
+
+    @property
+    def counts(self) -> bool:
+        """Whether the answer ends with its counts."""
+        return self.fault is not FaultKind.NO_USAGE and "usage" not in self.lacks
 
     def finish(self) -> str:
         """Return the reason to finish; the other one, when that is the fault."""
@@ -47,8 +55,9 @@ class Completion:
 def bent(answer: Answer, fault: Fault | None) -> Answer:
     """Return the answer as a fault in it makes it."""
     match fault.kind if fault else None:
-        case FaultKind.REFUSAL:
-            return replace(answer, text="", calls=())
+        case FaultKind.REFUSAL | FaultKind.PROSE as kind:
+            said = "Well, that depends." if kind is FaultKind.PROSE else ""
+            return replace(answer, text=said, calls=())
         case FaultKind.INVENTED_TOOL:
             made = MadeCall(
                 id="call_invented", name="browse_web", arguments='{"url":"about:blank"}'
@@ -78,7 +87,7 @@ def whole(completion: Completion) -> dict[str, Any]:
     choice = {"index": 0, "message": message, "finish_reason": completion.finish()}
     body = _envelope(completion, "chat.completion")
     body["choices"] = [] if completion.fault is FaultKind.EMPTY_CHOICES else [choice]
-    if completion.fault is not FaultKind.NO_USAGE:
+    if completion.counts:
         body["usage"] = completion.usage()
     return body
 
@@ -88,7 +97,7 @@ def streamed(completion: Completion, *, with_usage: bool) -> Iterator[bytes]:
     for delta in _deltas(completion):
         yield _frame(completion, _choice(delta, None))
     yield _frame(completion, _choice({}, completion.finish()))
-    if with_usage and completion.fault is not FaultKind.NO_USAGE:
+    if with_usage and completion.counts:
         yield _data({**_envelope(completion), "choices": [], "usage": completion.usage()})
     yield DONE
 

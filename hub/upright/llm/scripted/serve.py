@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -17,9 +17,11 @@ SHUTDOWN_S: Final = 0.2
 
 
 @asynccontextmanager
-async def running(script: Script, host: str, port: int) -> AsyncIterator[str]:
+async def running(
+    script: Script, host: str, port: int, *, lacks: Collection[str] = ()
+) -> AsyncIterator[str]:
     """Run a server while the context is open, and give its base URL. Port 0 takes a free one."""
-    app = ScriptedModel(script).application()
+    app = ScriptedModel(script, lacks).application()
     runner = web.AppRunner(app, shutdown_timeout=SHUTDOWN_S, access_log=None)
     await runner.setup()
     try:
@@ -36,8 +38,9 @@ async def serve(
     ready_file: Path | None = None,
     *,
     stop: asyncio.Event | None = None,
+    lacks: Collection[str] = (),
 ) -> None:
-    """Serve until *stop* is set, or cancelled.
+    """Serve until *stop* is set, or cancelled; *lacks* names what it can't do (see ``reflex``).
 
     *ready_file* gets one line, the client's ``base_url``; it appears whole, once the server
     answers.
@@ -47,7 +50,7 @@ async def serve(
         OSError: the address is taken.
     """
     loaded = await asyncio.to_thread(load, script)
-    async with running(loaded, host, port) as url:
+    async with running(loaded, host, port, lacks=lacks) as url:
         if ready_file is not None:
             await asyncio.to_thread(_announce, ready_file, f"{url}\n")
         await (stop or asyncio.Event()).wait()

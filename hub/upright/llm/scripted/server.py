@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from upright.llm.scripted.decide import Answer, decide
 from upright.llm.scripted.errors import ScriptError
 from upright.llm.scripted.faults import Fault, FaultKind, Faults, parse_faults
 from upright.llm.scripted.frames import Completion, bent, streamed, whole
+from upright.llm.scripted.reflex import refusal, shaped
 from upright.llm.scripted.script import Script
 from upright.llm.scripted.stats import Served, Stats
 from upright.llm.scripted.stream import send
@@ -42,8 +43,10 @@ REFUSALS: Final[Mapping[FaultKind, Refused]] = MappingProxyType(
 class ScriptedModel:
     """One server's state: the script, the prompts it saw, and what shall go wrong."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, lacks: Collection[str] = ()) -> None:
+        """Make a server of a script; *lacks* names what it can't do (see ``reflex``)."""
         self._script = script
+        self._lacks = frozenset(lacks)
         self._cache = PromptCache()
         self._faults = Faults()
         self._stats = Stats()
@@ -66,7 +69,7 @@ class ScriptedModel:
         raw = await request.read()
         try:
             body = json.loads(raw)
-            answer = decide(self._script, body)
+            answer = shaped(body, decide(self._script, body), self._lacks)
         except ScriptError as error:
             return _error((400, "script_error", str(error)))
         except (ValueError, AttributeError, KeyError, TypeError) as error:
@@ -75,6 +78,8 @@ class ScriptedModel:
         if fault and fault.kind in REFUSALS:
             self._stats.refused(fault.kind)
             return _error(REFUSALS[fault.kind], fault.retry_after_s)
+        if missing := refusal(body, self._lacks):
+            return _error((400, "unsupported_value", missing))
         completion = self._completion(request, body, answer, fault)
         if not body.get("stream"):
             return web.json_response(whole(completion))
@@ -111,6 +116,7 @@ class ScriptedModel:
             answer=bent(answer, fault),
             hit=hit,
             fault=fault.kind if fault else None,
+            lacks=self._lacks,
         )
 
     async def _models(self, _request: web.Request) -> web.Response:
