@@ -53,14 +53,19 @@ _HEAD: Final = """\
 #whole_s = 1800.0
 #tries = 4
 
-# Another model for one role, at an endpoint of its own where base_url says so: router, worker,
-# advisor, memory, compaction.
+# Another model for one role, at an endpoint of its own where base_url says so.
 #[model.router]
 #name = "a-small-model"
 #[model.worker]
 #name = "a-strong-model"
 #base_url = "https://models.example.org/v1"
 #api_key = "keyring:worker-model"
+#[model.advisor]
+#name = "the-smallest-model"
+#[model.memory]
+#name = "a-small-model"
+#[model.compaction]
+#name = "a-small-model"
 
 # What a model costs, in dollars a million tokens, where our own list has no price for it, or
 # another one; cached is input when it isn't given.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
 from types import MappingProxyType
@@ -55,7 +55,7 @@ DATED: Final = re.compile(r"^(?P<name>.+?)-\d{4}-\d{2}-\d{2}$")
 class PriceList:
     """What models cost, as of a date; a person's own prices go before ours."""
 
-    prices: Mapping[str, Price] = PRICES
+    prices: Mapping[str, Price] = field(default_factory=lambda: PRICES)
     as_of: date = PRICES_AS_OF
 
     def under(self, own: Mapping[str, Price]) -> PriceList:

@@ -323,7 +323,7 @@ async def test_absent_counts_are_reckoned_so_that_a_budget_sees_them(endpoint: E
     reply = await endpoint.ask()
     assert (reply.text, reply.usage.cached) == (SAID, 0)
     assert reply.usage.output == -(-len(SAID) // 4)
-    assert 0 < reply.usage.input <= counted.usage.input
+    assert abs(reply.usage.input - counted.usage.input) < 5
 
 
 @pytest.mark.parametrize("after_chunks", [0, 2], ids=["first byte", "between chunks"])

@@ -216,6 +216,8 @@ def test_costs_count_what_has_no_price_apart(c: sa.Connection) -> None:
     spent = costs.costs(c)
     assert spent["total"] == {
         "calls": 3,
+        "beside": 0,
+        "retries": 0,
         "tokens_input": 400,
         "tokens_cached": 160,
         "tokens_output": 40,

@@ -47,9 +47,9 @@ def test_every_line_that_is_switched_off_is_valid(tmp_path: Path) -> None:
 def test_every_setting_stands_in_the_file() -> None:
     text = switched_on()
     names = [each.name for section in SECTIONS.values() for each in fields(section)]
-    names += ["bots", "trusted_bots", "sources", "people", "rules"]
+    names += ["bots", "trusted_bots", "sources", "people", "rules", "prices"]
     assert not [
-        name for name in names if not re.search(rf"^\[*(model\.)?{name}\b", text, re.MULTILINE)
+        name for name in names if not re.search(rf"^\[*((model|budgets)\.)?{name}\b", text, re.MULTILINE)
     ]
 
 
