@@ -24,6 +24,7 @@ from upright.compose.keeper import Keeper
 from upright.compose.mind import Keys, open_mind
 from upright.compose.purse import Purse
 from upright.compose.report import Report
+from upright.compose.roots import Roots
 from upright.compose.talk import talk_of
 from upright.core.backoff import Backoff
 from upright.core.fold import Quiet
@@ -58,7 +59,6 @@ from upright.settings.home import Home
 from upright.settings.secrets import Secrets
 from upright.settings.shape import Settings
 from upright.store import sources
-from upright.store.address import Address
 from upright.store.errors import NotNowError
 from upright.store.policy import Base
 from upright.store.storage import Storage
@@ -67,18 +67,6 @@ from upright.web.parts import Parts, WebLimits
 
 FAILURES_PER_MINUTE: Final = 20
 PAIRINGS_PER_MINUTE: Final = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Roots:
-    """What the outside world gives: the store, the environment as it was read, the free port."""
-
-    settings: Settings
-    store: Storage
-    env: Mapping[str, str]
-    port: int
-    where: Address
-    oidc: Secret | None = None  # this hub's secret at the OpenID provider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

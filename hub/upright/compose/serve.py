@@ -16,8 +16,9 @@ from aiohttp import web
 
 from upright.api import Secret, SecretRef
 from upright.compose.given import roll
-from upright.compose.hub import Hub, Roots, build
+from upright.compose.hub import Hub, build
 from upright.compose.mind import keys_of
+from upright.compose.roots import Roots
 from upright.engine.clock import SortableIds, SystemClock
 from upright.engine.embedded import recover
 from upright.engine.signals import DRAIN

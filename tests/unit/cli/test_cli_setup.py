@@ -48,9 +48,8 @@ def test_every_setting_stands_in_the_file() -> None:
     text = switched_on()
     names = [each.name for section in SECTIONS.values() for each in fields(section)]
     names += ["bots", "trusted_bots", "sources", "people", "rules", "prices"]
-    assert not [
-        name for name in names if not re.search(rf"^\[*((model|budgets)\.)?{name}\b", text, re.MULTILINE)
-    ]
+    begins = r"^\[*((model|budgets)\.)?"
+    assert not [name for name in names if not re.search(rf"{begins}{name}\b", text, re.MULTILINE)]
 
 
 # ------------------------------------------------------------------ init

@@ -7,7 +7,7 @@ from typing import Final
 
 from upright.cli.bench.ablation.mind import LAST, ROUTER, WORKER
 from upright.engine.ports import ChatReply, ChatRequest
-from upright.llm.prices import cost_usd_micros
+from upright.llm.prices import PRICE_LIST
 
 MODELS: Final = {ROUTER: "gpt-5-mini", WORKER: "gpt-5"}
 """Whose prices are taken: a lighter model for the router (B17.4)."""
@@ -40,6 +40,6 @@ class Books:
         bill.input += usage.input
         bill.cached += usage.cached
         bill.output += usage.output
-        bill.usd_micros += cost_usd_micros(MODELS[request.role], usage) or 0
+        bill.usd_micros += PRICE_LIST.cost_usd_micros(MODELS[request.role], usage) or 0
         if any(call.name == LAST for call in reply.calls):
             self.completed[request.session] = at_s
