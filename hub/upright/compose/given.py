@@ -6,8 +6,6 @@ import secrets
 from typing import Final
 
 from upright.agent.turn import AgentLimits
-from upright.api import Secret
-from upright.core.backoff import Backoff
 from upright.core.compaction import ContextBounds
 from upright.core.turn import Limits as TurnLimits
 from upright.devices.identity import new_private_key
@@ -28,16 +26,13 @@ def private_key(home: Home) -> bytes:
 
 def agent_limits(section: Limits, budgets: BudgetsSection) -> AgentLimits:
     """Return the agents' bounds as the settings have them."""
-    turn = TurnLimits(max_steps=section.steps_per_turn)
+    turn = TurnLimits(max_steps=section.steps_per_turn, caps=budgets.turn.amounts())
     router, worker = section.router_context_tokens, section.worker_context_tokens
     return AgentLimits(
         turn=turn,
         context=ContextBounds(router=router, worker=worker),
         inline_wait_s=section.inline_wait_s,
     )
-    caps = budgets.turn.amounts()
-    turn = TurnLimits(max_steps=section.steps_per_turn, caps=caps)
-    return AgentLimits(turn=turn, inline_wait_s=section.inline_wait_s)
 
 
 _RANDOM: Final = secrets.SystemRandom()
