@@ -26,9 +26,12 @@ from upright.web import (
     words,
 )
 from upright.web.guard import guard
+from upright.web.pages import shelf
+from upright.web.pages.layout import problem_page
+from upright.web.pages.routes import routes as pages
 from upright.web.parts import Parts
 from upright.web.privacy import private
-from upright.web.problems import PARTS, expected, problems
+from upright.web.problems import PARTS, PROBLEM_PAGE, expected, problems
 
 
 def routes() -> Iterable[web.RouteDef]:
@@ -81,6 +84,7 @@ def routes() -> Iterable[web.RouteDef]:
         *signin.routes(),
         *team.routes(),
         *purse.routes(),
+        *pages(),
         get("/healthz", health.alive),
         get("/readyz", health.ready),
         get("/metrics", health.metrics),
@@ -94,6 +98,8 @@ def make_app(parts: Parts) -> web.Application:
     app[hooks.REFUSED] = Counter()
     app[device.SOCKETS] = device.Sockets()
     app[stream.STREAMS] = stream.Streams()
+    app[PROBLEM_PAGE] = problem_page
+    app.on_startup.append(shelf.put)
     app.on_shutdown.append(_close)
     app[openapi.DOCUMENT] = openapi.written(routes())
     app.add_routes([_expecting(route) for route in routes()])

@@ -46,7 +46,12 @@ NEEDS: Final[Mapping[str, Need]] = MappingProxyType(
         "GET /sign-in/link/{code}": ANYBODY,
         "GET /sign-in/start": ANYBODY,
         "GET /sign-in/return": ANYBODY,
+        "GET /static/{name}": ANYBODY,
         # looking
+        "GET /": VIEWER,
+        "GET /triggers/{id}": VIEWER,
+        "GET /needs": VIEWER,
+        "GET /devices": VIEWER,
         "GET /v1/events": VIEWER,
         "GET /v1/events/last": VIEWER,
         "GET /v1/events/list": VIEWER,
@@ -94,6 +99,12 @@ NEEDS: Final[Mapping[str, Need]] = MappingProxyType(
         "POST /v1/work/{id}/private": VIEWER,
         "POST /v1/work/{id}/share": VIEWER,
         # saying what shall be done
+        "POST /triggers/{id}/again": OPERATOR,
+        "POST /work/{id}/cancel": OPERATOR,
+        "POST /needs/{id}/approve": OPERATOR,
+        "POST /needs/{id}/deny": OPERATOR,
+        "POST /needs/{id}/answer": OPERATOR,
+        "POST /devices/{id}/revoke": OPERATOR,
         "POST /v1/triggers/{id}/again": OPERATOR,
         "POST /v1/sessions/{id}/say": OPERATOR,
         "POST /v1/sessions/{id}/interrupt": OPERATOR,
@@ -118,6 +129,7 @@ NEEDS: Final[Mapping[str, Need]] = MappingProxyType(
         "POST /v1/follows/leave": OPERATOR,
         "POST /v1/devices/{id}/revoke": OPERATOR,
         # letting commands run, and where
+        "POST /devices/pair/{code}": RUNS,
         "GET /v1/pairings": RUNS,
         "GET /v1/pairings/{code}": RUNS,
         "POST /v1/pairings/{code}/approve": RUNS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Final
 
@@ -43,6 +43,11 @@ class ProblemError(Exception):
         self.retry_after_s = retry_after_s
         self.more = more or {}
 
+
+PROBLEM_PAGE: Final = web.AppKey(
+    "problem_page", Callable[[web.Request, ProblemError], web.Response]
+)
+"""Shows a problem to a person who looks at pages."""
 
 STATUSES: Final[Mapping[type[Exception], int]] = {
     UnknownIdError: 404,
@@ -90,9 +95,20 @@ async def problems(request: web.Request, handler: Handler) -> web.StreamResponse
             raise
         code = "http." + HTTPStatus(error.status).phrase.lower().replace(" ", "_")
         detail = f"{request.method} {request.path}: {error.reason}"
-        return problem(ProblemError(error.status, code, detail))
+        return _answer(request, ProblemError(error.status, code, detail))
     except Exception as error:  # noqa: BLE001  # the boundary: whatever it is, the caller gets an answer
-        return problem(translate(error, request))
+        return _answer(request, translate(error, request))
+
+
+def _answer(request: web.Request, error: ProblemError) -> web.Response:
+    """Write a problem for machines, or show it to a person who looks at pages."""
+    is_api = request.path.startswith(("/v1/", "/hooks/"))
+    if is_api or "text/html" not in request.headers.get("Accept", ""):
+        return problem(error)
+    response = request.app[PROBLEM_PAGE](request, error)
+    if error.status in CLOSES:
+        response.force_close()
+    return response
 
 
 def _check_target(request: web.Request) -> None:

@@ -22,7 +22,7 @@ from upright.store.views_events import Gone
 from upright.web.bell import rung
 from upright.web.bodies import number
 from upright.web.credential import still_in
-from upright.web.described import Described, described, reads, whole
+from upright.web.described import Described, described, flag, reads, whole
 from upright.web.plain import answer, encode
 from upright.web.principal import principal_of
 from upright.web.privacy import hidden_from, holds_any
@@ -65,7 +65,12 @@ STREAMS: Final = web.AppKey("streams", Streams)
 
 # ------------------------------------------------------------------ paths
 @described(
-    Described(gives=TEXT, media="text/event-stream", query=(whole("after"),), problems=(410,))
+    Described(
+        gives=TEXT,
+        media="text/event-stream",
+        query=(whole("after"), flag("unnamed", "Leave out ``event:``, for readers of any name.")),
+        problems=(410,),
+    )
 )
 async def events(request: web.Request) -> web.StreamResponse:
     """Send events behind ``Last-Event-ID`` (or ``?after=``) for ever; without either, new ones.
@@ -141,7 +146,8 @@ async def _some(request: web.Request, response: web.StreamResponse, seq: int) ->
         if holds_any(event, hidden):
             continue
         data = encode(event).decode()  # one line: JSON escapes line breaks
-        said = f"id: {event['seq']}\nevent: {event['stop']}\ndata: {data}\n\n"
+        name = "" if request.query.get("unnamed") == "1" else f"event: {event['stop']}\n"
+        said = f"id: {event['seq']}\n{name}data: {data}\n\n"
         await _send(request, response, said.encode())
     if not found and not await rung(ticket, parts.limits.events_poll_s):
         await _send(request, response, b": still here\n\n")

@@ -31,6 +31,7 @@ def test_only_what_proves_itself_or_tells_nothing_is_open_to_everybody() -> None
         "GET /sign-in/link/{code}",
         "GET /sign-in/start",
         "GET /sign-in/return",
+        "GET /static/{name}",
     }
     assert ANYBODY.role is None
     assert OUTSIDE.role is None

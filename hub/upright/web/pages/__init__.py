@@ -1,0 +1,1 @@
+"""Pages of the workbench: made on the server, read without JavaScript, live with it."""

@@ -1,0 +1,104 @@
+"""Needs you page: approvals, questions, drafts; the exact effect, its cause, what tainted it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+from aiohttp import web
+
+from upright.store import views_requests
+from upright.web.pages.layout import back, newest, page, read
+from upright.web.problems import PARTS, ProblemError
+from upright.web.reads import whole_id
+
+HERE: Final = "/needs"
+_SETTLED_SHOWN: Final = 20
+
+
+async def needs_you(request: web.Request) -> web.Response:
+    """Show what waits for a person, the oldest first; below it what was settled lately."""
+    seq = await newest(request)
+    asked = await read(request, lambda c: views_requests.requests(c, open_only=False))
+    waiting = [row for row in asked if row["can"]]
+    settled = [row for row in asked if not row["can"]][-_SETTLED_SHOWN:][::-1]
+    facts = {
+        "here": "needs",
+        "seq": seq,
+        "waiting": [{**row, "diff": diff_of(row)} for row in waiting],
+        "settled": settled,
+    }
+    return page(request, "needs.html", facts)
+
+
+def diff_of(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what an effect would add, as lines with their signs; where it was edited, both."""
+    effect = row["effect"]
+    if effect is None:
+        return []
+    edits: Sequence[Mapping[str, Any]] = effect["edits"]
+    before = str(edits[0]["was_text"]) if edits else ""
+    return list(_lines(before, effect["text"]))
+
+
+def _lines(before: str, after: str) -> Iterator[tuple[str, str]]:
+    for line in difflib.ndiff(before.splitlines(), after.splitlines()):
+        sign = line[:1]
+        if sign != "?":
+            yield (sign if sign in "+-" else " ", line[2:])
+
+
+# ------------------------------------------------------------------ what a person decides
+async def approve(request: web.Request) -> web.Response:
+    """Approve exactly what the page showed: its digest comes back with the form."""
+    wanted = await _as_shown(request)
+    return await _done(lambda: request.app[PARTS].commands.decide(wanted, approve=True))
+
+
+async def deny(request: web.Request) -> web.Response:
+    """Deny what was asked."""
+    wanted = await whole_id(request, "request")
+    return await _done(lambda: request.app[PARTS].commands.decide(wanted, approve=False))
+
+
+async def answer(request: web.Request) -> web.Response:
+    """Answer a question."""
+    wanted = await whole_id(request, "request")
+    text = await field(request, "text")
+    return await _done(lambda: request.app[PARTS].commands.answer(wanted, text))
+
+
+async def _done(what: Callable[[], Awaitable[object]]) -> web.Response:
+    await what()
+    return back(HERE)
+
+
+async def _as_shown(request: web.Request) -> str:
+    """Return the request's id, if what would happen is still what the page showed.
+
+    Raises:
+        ProblemError: 409, it has changed since.
+    """
+    wanted = await whole_id(request, "request")
+    shown = (await request.post()).get("digest", "")
+    now = await read(request, lambda c: views_requests.request(c, wanted))
+    digest = now["effect"]["digest"] if now["effect"] else now["digest"]
+    if shown != digest:
+        detail = "what would be sent has changed since this page was made; look again"
+        raise ProblemError(HTTPStatus.CONFLICT, "request.changed", detail)
+    return wanted
+
+
+async def field(request: web.Request, name: str) -> str:
+    """Read a text of a form, with something in it.
+
+    Raises:
+        ProblemError: there is none.
+    """
+    given = (await request.post()).get(name, "")
+    if not isinstance(given, str) or not given.strip() or "\0" in given:
+        detail = f"{name} must be text, and not empty"
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "body.fields", detail)
+    return given.replace("\r\n", "\n")  # a form's line breaks, whatever was typed
