@@ -44,8 +44,8 @@ class ProblemError(Exception):
         self.more = more or {}
 
 
-PROBLEM_PAGE: Final = web.AppKey(
-    "problem_page", Callable[[web.Request, ProblemError], web.Response]
+PROBLEM_PAGE: Final[web.AppKey[Callable[[web.Request, ProblemError], web.Response]]] = web.AppKey(
+    "problem_page"
 )
 """Shows a problem to a person who looks at pages."""
 

@@ -49,6 +49,7 @@ def load() -> Shelf:
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,  # it would look at files on the event loop
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -19,7 +19,9 @@ from upright.web.reads import whole_id
 
 RAW_BYTES: Final = 64 * 1024
 NEAR: Final = 3
-_RUNNING: Final = frozenset({JobState.QUEUED.value, JobState.RUNNING.value, JobState.STOPPING.value})
+_RUNNING: Final = frozenset(
+    {JobState.QUEUED.value, JobState.RUNNING.value, JobState.STOPPING.value}
+)
 _ENDED: Final = frozenset(state.value for state in TERMINAL)
 
 
