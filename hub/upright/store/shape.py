@@ -9,7 +9,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
-Table = sa.Table
+from upright.store.schema import METADATA
+
 _TRUSTS: Final = frozenset({"trust", "taint"})
 
 
@@ -44,9 +45,9 @@ _KINDS: Final[tuple[tuple[type, Kind], ...]] = (
 )
 
 
-def keys(table: Table) -> Iterator[Key]:
-    """Yield the keys of a table's rows, in the order of its columns."""
-    for column in table.c:
+def keys(table: str) -> Iterator[Key]:
+    """Yield the keys of the rows of the table with this name, in the order of its columns."""
+    for column in METADATA.tables[table].c:
         kind, nullable = _kind(column), bool(column.nullable)
         name = column.name.removesuffix("_json")
         is_any = kind is Kind.ANY

@@ -28,7 +28,7 @@ async def answer_request(request: web.Request) -> web.Response:
 async def approve(request: web.Request) -> web.Response:
     """Approve exactly what was asked: ``?digest=`` of the effect that was looked at."""
     wanted = await whole_id(request, "request")
-    await _check_grant(request, wanted)
+    await check_grant(request, wanted)
     digest = request.query.get("digest", "")
     return answer(await request.app[PARTS].commands.decide(wanted, approve=True, digest=digest))
 
@@ -37,7 +37,7 @@ async def approve(request: web.Request) -> web.Response:
 async def deny(request: web.Request) -> web.Response:
     """Deny what was asked."""
     wanted = await whole_id(request, "request")
-    await _check_grant(request, wanted)
+    await check_grant(request, wanted)
     return answer(await request.app[PARTS].commands.decide(wanted, approve=False))
 
 
@@ -95,7 +95,7 @@ async def retry(request: web.Request) -> web.Response:
     return answer(await request.app[PARTS].commands.retry(request.match_info["name"]))
 
 
-async def _check_grant(request: web.Request, wanted: str) -> None:
+async def check_grant(request: web.Request, wanted: str) -> None:
     """Refuse who has no grant to let commands run, where a device's own request asks for that.
 
     Raises:

@@ -12,7 +12,6 @@ from upright.core.request import RequestKind, RequestState
 from upright.core.trigger import Disposition
 from upright.core.wait import WaitState
 from upright.core.work import WorkState
-from upright.store import tables as t
 from upright.web.schemas import (
     ANY,
     NUMBER,
@@ -59,7 +58,7 @@ _WAIT: Final = thing(
 )
 _STATE: Final = one_of(WorkState)
 _WORK_LISTED: Final = row(
-    t.WORK,
+    "work",
     without=("mandate_json", "evidence_json", "plan_json", "destination_json", "state"),
     state=_STATE,
     thread_title=maybe(TEXT),
@@ -94,7 +93,7 @@ _PAIRING: Final = thing(
 )
 _NEIGHBOUR: Final = thing(by=TEXT, trust=TRUST, text=TEXT)
 _REQUEST: Final = row(
-    t.REQUEST,
+    "request",
     without=("kind", "state", "taint_json"),
     kind=one_of(RequestKind),
     state=one_of(RequestState),
@@ -113,19 +112,19 @@ NAMED: Final[Mapping[str, Schema]] = {
     "Costs": _COSTS,
     "Delivery": _DELIVERY,
     "Device": row(
-        t.DEVICE,
+        "device",
         without=("public_key", "helper_json"),
-        workspaces=array(row(t.WORKSPACE, repositories=array(TEXT))),
+        workspaces=array(row("workspace", repositories=array(TEXT))),
         shared_with=array(TEXT),
         queued=WHOLE,
         under_way=WHOLE,
         online=TRUTH,
     ),
-    "Effect": row(t.OUTBOX, without=("state",), state=one_of(OutboxState)),
-    "Entry": row(t.ENTRY, without=("message_json",), message=_MESSAGE),
-    "Event": row(t.EVENT, without=("xact",)),
+    "Effect": row("outbox", without=("state",), state=one_of(OutboxState)),
+    "Entry": row("entry", without=("message_json",), message=_MESSAGE),
+    "Event": row("event", without=("xact",)),
     "Inbox": row(
-        t.TRIGGER,
+        "trigger",
         without=("body_json", "disposition"),
         disposition=DISPOSITION,
         title=TEXT,
@@ -136,7 +135,7 @@ NAMED: Final[Mapping[str, Schema]] = {
         deliveries=WHOLE,
         costs=ref("Costs"),
     ),
-    "Job": row(t.JOB, without=("state",), state=one_of(JobState)),
+    "Job": row("job", without=("state",), state=one_of(JobState)),
     "Neighbours": thing(
         trigger=TEXT,
         role=TEXT,
@@ -161,8 +160,8 @@ NAMED: Final[Mapping[str, Schema]] = {
             ),
         ]
     },
-    "Session": row(t.SESSION, status=TEXT),
-    "Source": row(t.SOURCE, alive_at_ms=maybe(TIME), gap=TEXT, dead=thing(count=WHOLE, last=TEXT)),
+    "Session": row("session", status=TEXT),
+    "Source": row("source", alive_at_ms=maybe(TIME), gap=TEXT, dead=thing(count=WHOLE, last=TEXT)),
     "Spent": thing(
         since_ms=TIME,
         total=ref("Costs"),
@@ -170,21 +169,21 @@ NAMED: Final[Mapping[str, Schema]] = {
         by_model=array(ref("Costs")),
         by_work=array(ref("Costs")),
     ),
-    "Thread": row(t.THREAD, keys=array(TEXT), sessions=array(TEXT)),
+    "Thread": row("thread", keys=array(TEXT), sessions=array(TEXT)),
     "Trigger": row(
-        t.TRIGGER,
+        "trigger",
         without=("disposition",),
         disposition=DISPOSITION,
         thread=ref("Thread"),
         deliveries=array(ref("Delivery")),
-        payload=maybe(row(t.PAYLOAD, without=("body",), raw=TEXT)),
+        payload=maybe(row("payload", without=("body",), raw=TEXT)),
         edited_by=array(TEXT),
         outbox=array(ref("Effect")),
     ),
-    "Turn": row(t.TURN, costs=ref("Costs")),
+    "Turn": row("turn", costs=ref("Costs")),
     "Wait": _WAIT,
     "Why": thing(
-        trigger=row(t.TRIGGER, without=("body_json",)),
+        trigger=row("trigger", without=("body_json",)),
         deliveries=array(ref("Delivery")),
         turns=array(ref("Turn")),
         jobs=array(ref("Job")),
@@ -193,15 +192,15 @@ NAMED: Final[Mapping[str, Schema]] = {
         costs=ref("Costs"),
     ),
     "Work": row(
-        t.WORK,
+        "work",
         without=("state",),
         state=_STATE,
-        session=row(t.SESSION),
+        session=row("session"),
         waits=array(ref("Wait")),
         jobs=array(ref("Job")),
         outbox=array(ref("Effect")),
         questions=array(ref("Request")),
-        relations=array(row(t.RELATION, item=TEXT, state=TEXT, goal=TEXT)),
+        relations=array(row("relation", item=TEXT, state=TEXT, goal=TEXT)),
         costs=ref("Costs"),
     ),
     "WorkListed": _WORK_LISTED,

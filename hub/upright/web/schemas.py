@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from upright.core.mandate import Trust
-from upright.store.shape import Kind, Table, keys
+from upright.store.shape import Kind, keys
 
 Schema = Mapping[str, object]
 
@@ -61,7 +61,7 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def row(table: Table, *, without: Iterable[str] = (), **more: Schema) -> Schema:
+def row(table: str, *, without: Iterable[str] = (), **more: Schema) -> Schema:
     """Return the schema of a table's row as it is shown, with *more* keys; columns *without*."""
     left_out = frozenset(without)
     shown = {

@@ -187,10 +187,14 @@ async def test_what_a_person_decides_on_a_page_is_done_once_and_leads_back(clien
 
 
 async def test_an_approval_is_of_what_was_shown_and_of_nothing_else(client: Client) -> None:
-    status, _ = await posted(client, "/needs/rq_branch/approve", digest="another")
-    assert (status, client.behind.asked) == (409, [])
-    assert await posted(client, "/needs/rq_branch/approve", digest="") == (303, "/needs")
-    assert client.behind.asked == [("decide", "rq_branch", True)]
+    assert await posted(client, "/needs/rq_branch/approve", digest="d1") == (303, "/needs")
+    assert await posted(client, "/needs/rq_branch/edit", digest="d1", text="x") == (303, "/needs")
+    assert await posted(client, "/needs/rq_branch/again") == (303, "/needs")
+    assert client.behind.asked == [
+        ("decide", "rq_branch", True, "d1"),
+        ("edit", "rq_branch", "x", "d1"),
+        ("ask_again", "rq_branch"),
+    ]
 
 
 async def test_an_empty_answer_is_refused(client: Client) -> None:

@@ -8,7 +8,8 @@ from aiohttp import web
 
 from upright.core.trigger import Disposition
 from upright.store import views_inbox
-from upright.web.pages.layout import newest, page, read, with_query
+from upright.web.pages.layout import newest, page, read, visible, with_query
+from upright.web.problems import PARTS
 from upright.web.reads import wanted_of
 
 ROWS: Final = 50
@@ -18,9 +19,10 @@ async def inbox(request: web.Request) -> web.Response:
     """Show what came in: ``?source=``, ``?disposition=``, ``?text=``, ``?before=``."""
     seq = await newest(request)
     wanted = wanted_of(request, ROWS)
-    rows = await read(request, lambda c: views_inbox.inbox(c, wanted))
+    found = await request.app[PARTS].store.read(lambda c: views_inbox.inbox(c, wanted))
+    rows = visible(request, found)
     sources = await read(request, views_inbox.sources)
-    older = with_query(request, before=rows[-1]["seq"]) if len(rows) == ROWS else ""
+    older = with_query(request, before=found[-1]["seq"]) if len(found) == ROWS else ""
     facts = {
         "here": "inbox",
         "seq": seq,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
 
 from aiohttp import web
@@ -14,14 +14,18 @@ from aiohttp import web
 from upright.core.roles import Role
 from upright.engine.clock import now_ms
 from upright.store import views_events
+from upright.store.privacy import NOTHING
 from upright.store.unit import Connection
+from upright.web.csrf import csrf_of
 from upright.web.pages import texts
 from upright.web.pages.headers import PAGE
 from upright.web.pages.shelf import SHELF
 from upright.web.pages.texts import Texts
 from upright.web.principal import PRINCIPAL, Principal
+from upright.web.privacy import HIDDEN, seen
 from upright.web.problems import PARTS, ProblemError
 
+T = TypeVar("T")
 NAV: Final = (("inbox", "/"), ("needs", "/needs"), ("devices", "/devices"))
 _YEAR_S: Final = 365 * 86_400
 _SAFE_SCHEMES: Final = frozenset({"http", "https"})
@@ -51,9 +55,18 @@ class Sheet:
         return self.acts and self.who is not None and self.who.exec
 
 
-async def read(request: web.Request, query: Callable[[Connection], Any]) -> Any:  # noqa: ANN401  # JSON: whoever shows it knows its form
+async def read(request: web.Request, query: Callable[[Connection], T]) -> T:
     """Read what a page shows: never more than who asks may see."""
-    return await request.app[PARTS].store.read(query)
+    return visible(request, await request.app[PARTS].store.read(query))
+
+
+def visible(request: web.Request, value: T) -> T:
+    """Leave out what who asks may not see; the form stays.
+
+    Raises:
+        UnknownIdError: it is all about that.
+    """
+    return cast("T", seen(value, request.get(HIDDEN, NOTHING)))
 
 
 async def newest(request: web.Request) -> int:
@@ -71,7 +84,7 @@ def page(
     shelf = request.app[SHELF]
     said = shelf.texts[texts.language_of(request)]
     who = request.get(PRINCIPAL)
-    sheet = Sheet(texts=said, at_ms=now_ms(request.app[PARTS].clock), who=who, csrf="")
+    sheet = Sheet(texts=said, at_ms=now_ms(request.app[PARTS].clock), who=who, csrf=_csrf(request))
     html = shelf.templates[name].render(
         {
             "t": said.say,
@@ -131,3 +144,7 @@ def safe_link(address: object) -> str:
     except ValueError:
         return ""
     return text if scheme in _SAFE_SCHEMES else ""
+
+
+def _csrf(request: web.Request) -> str:
+    return csrf_of(request) if PRINCIPAL in request else ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
 from aiohttp import web
 
 from upright.store import views_requests
+from upright.web.commands import check_grant
 from upright.web.pages.layout import back, newest, page, read
 from upright.web.problems import PARTS, ProblemError
 from upright.web.reads import whole_id
@@ -53,42 +54,41 @@ def _lines(before: str, after: str) -> Iterator[tuple[str, str]]:
 # ------------------------------------------------------------------ what a person decides
 async def approve(request: web.Request) -> web.Response:
     """Approve exactly what the page showed: its digest comes back with the form."""
-    wanted = await _as_shown(request)
-    return await _done(lambda: request.app[PARTS].commands.decide(wanted, approve=True))
+    wanted = await whole_id(request, "request")
+    await check_grant(request, wanted)
+    digest = (await request.post()).get("digest", "")
+    await request.app[PARTS].commands.decide(wanted, approve=True, digest=str(digest))
+    return back(HERE)
+
+
+async def edit(request: web.Request) -> web.Response:
+    """Approve what the page showed with another text."""
+    wanted = await whole_id(request, "request")
+    text, digest = await field(request, "text"), await field(request, "digest")
+    await request.app[PARTS].commands.edit(wanted, text, digest)
+    return back(HERE)
 
 
 async def deny(request: web.Request) -> web.Response:
     """Deny what was asked."""
     wanted = await whole_id(request, "request")
-    return await _done(lambda: request.app[PARTS].commands.decide(wanted, approve=False))
+    await check_grant(request, wanted)
+    await request.app[PARTS].commands.decide(wanted, approve=False)
+    return back(HERE)
 
 
 async def answer(request: web.Request) -> web.Response:
     """Answer a question."""
     wanted = await whole_id(request, "request")
-    text = await field(request, "text")
-    return await _done(lambda: request.app[PARTS].commands.answer(wanted, text))
-
-
-async def _done(what: Callable[[], Awaitable[object]]) -> web.Response:
-    await what()
+    await request.app[PARTS].commands.answer(wanted, await field(request, "text"))
     return back(HERE)
 
 
-async def _as_shown(request: web.Request) -> str:
-    """Return the request's id, if what would happen is still what the page showed.
-
-    Raises:
-        ProblemError: 409, it has changed since.
-    """
+async def ask_again(request: web.Request) -> web.Response:
+    """Ask once more for what nobody approved in time."""
     wanted = await whole_id(request, "request")
-    shown = (await request.post()).get("digest", "")
-    now = await read(request, lambda c: views_requests.request(c, wanted))
-    digest = now["effect"]["digest"] if now["effect"] else now["digest"]
-    if shown != digest:
-        detail = "what would be sent has changed since this page was made; look again"
-        raise ProblemError(HTTPStatus.CONFLICT, "request.changed", detail)
-    return wanted
+    await request.app[PARTS].commands.ask_again(wanted)
+    return back(HERE)
 
 
 async def field(request: web.Request, name: str) -> str:
