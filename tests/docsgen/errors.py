@@ -12,13 +12,13 @@ from upright.engine import ports
 from upright.plugin import manifest
 from upright.settings import errors as settings_errors
 from upright.store import errors as store_errors
-from upright.web import parts
+from upright.web import oidc, parts
 from upright_execd import address, keys
 from upright_execd import errors as execd_errors
 from upright_execd.verbs import pair
 from upright_wire import errors as wire_errors
 
-HUB = (api, core_errors, store_errors, settings_errors, ports, manifest, pairing, parts)
+HUB = (api, core_errors, store_errors, settings_errors, ports, manifest, pairing, parts, oidc)
 MODULES = (*HUB, wire_errors, execd_errors, address, keys, pair)
 
 

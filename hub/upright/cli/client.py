@@ -16,6 +16,7 @@ from upright.cli.errors import CliError, Exit
 
 Json: TypeAlias = Any  # whoever prints it knows its form
 
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 TIMEOUT_S: Final = 30.0
 PATIENCE_S: Final = 3600.0  # a large hub's backup is made before its first byte comes
 QUIET_S: Final = 60.0  # a live stream says something far more often
@@ -152,6 +153,9 @@ class Hub:
             said = f"UPRIGHT_HUB must be an address such as http://127.0.0.1:8765, not {self.url!r}"
             raise CliError(said, Exit.USAGE)
         secure = address.scheme == "https"
+        if not secure and address.hostname not in LOOPBACK:
+            said = f"{self.url} is not on this machine: use https, or the token could be read"
+            raise CliError(said, Exit.REFUSED)
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         return kind(address.hostname, address.port, timeout=timeout_s)
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property, update_wrapper
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
+from urllib.parse import urlsplit
 
 import click
 
 from upright.cli.client import Hub
 from upright.settings.home import Home
 from upright.settings.load import environment, load
+from upright.settings.secrets import from_ring
 from upright.settings.shape import Settings
 
 P = ParamSpec("P")
@@ -57,11 +59,27 @@ class Place:
         return f"http://{host}:{self.settings.hub.port}"
 
     def token(self) -> str:
-        """Return the API's token; empty when there is none."""
+        """Return the API's token; empty when there is none.
+
+        For a hub that UPRIGHT_HUB names: UPRIGHT_TOKEN, else what `upright login URL` has put
+        into the key ring. This machine's own token goes to a hub on this machine alone.
+        """
         if named := self.env.get("UPRIGHT_TOKEN"):
             return named
+        if not is_here(self.url()):
+            return from_ring(ring_name(self.url())) or ""
         found = self.home.read_token()
         return found.reveal() if found else ""
+
+
+def is_here(url: str) -> bool:
+    """Say whether an address is this machine's own."""
+    return urlsplit(url).hostname in {"localhost", "127.0.0.1", "::1"}
+
+
+def ring_name(url: str) -> str:
+    """Return the name under which the key ring has the token for a hub."""
+    return f"hub:{url.rstrip('/')}"
 
 
 def _dialled(host: str) -> str:

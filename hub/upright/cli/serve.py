@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+import threading
 from pathlib import Path
 
 import click
 
 from upright import logs
+from upright.cli.client import Hub
 from upright.cli.errors import CliError, Exit
 from upright.cli.init import make_home
+from upright.cli.links import owners_link
 from upright.cli.place import Place, pass_place
 from upright.settings.home import Home, write_private
 from upright.settings.shape import LogFormat
@@ -80,6 +83,9 @@ def _run(place: Place, ready_file: Path | None, *, greet: bool = False) -> None:
             write_private(ready_file, url.encode())
         if greet:
             _greet(place, url)
+            threading.Thread(
+                target=_welcome, args=(place, url), name="welcome", daemon=True
+            ).start()
 
     logs.set_up(level=settings.logs.level, style=settings.logs.format)
     try:
@@ -90,6 +96,15 @@ def _run(place: Place, ready_file: Path | None, *, greet: bool = False) -> None:
         where = f"{settings.hub.host}:{settings.hub.port}"
         said = f"can't listen on {where}: {error.strerror}; choose another hub.port or --port"
         raise CliError(said, Exit.FAILED) from error
+
+
+def _welcome(place: Place, url: str) -> None:
+    """Ask the hub that serves now for a one-time link: a person's first way in."""
+    try:
+        said = owners_link(Hub(url=url, token=place.token()))
+    except CliError as error:  # the hub may have ended before it could answer
+        said = str(error)
+    click.echo(f"  sign in  {said}", err=True)
 
 
 def _greet(place: Place, url: str) -> None:

@@ -94,3 +94,23 @@ def unblock(place: Place, wanted: str, as_json: bool) -> None:
     """Let a blocked item go on; its question is withdrawn."""
     done = place.hub.post("v1", "work", wanted, "unblock")
     render.emit_done(done, f"{done['work']} goes on.", as_json=as_json)
+
+
+@work.command()
+@click.argument("wanted", metavar="ID")
+@as_json
+@pass_place
+def private(place: Place, wanted: str, as_json: bool) -> None:
+    """Let nobody but you see an item that you have opened, and all that is its own."""
+    done = place.hub.post("v1", "work", wanted, "private")
+    render.emit_done(done, f"{done['work']} is yours alone.", as_json=as_json)
+
+
+@work.command()
+@click.argument("wanted", metavar="ID")
+@as_json
+@pass_place
+def share(place: Place, wanted: str, as_json: bool) -> None:
+    """Let everybody see an item of yours again."""
+    done = place.hub.post("v1", "work", wanted, "share")
+    render.emit_done(done, f"{done['work']} is everybody's.", as_json=as_json)

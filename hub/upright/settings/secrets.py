@@ -40,7 +40,7 @@ class Secrets:
             case "file":
                 found, advice = self._file(reference.reference, name), "the file is empty"
             case "keyring":
-                found = _from_ring(name)
+                found = from_ring(name)
                 advice = f"store it with `upright secret set {name}`"
             case _:
                 found, advice = None, "it must begin with keyring:, env: or file:"
@@ -82,7 +82,12 @@ class Secrets:
             raise SecretMissingError(reference, str(error)) from error
 
 
-def _from_ring(name: str) -> str | None:
+def from_ring(name: str) -> str | None:
+    """Read a secret of the key ring; this may block. None: there is none of this name.
+
+    Raises:
+        SecretMissingError: there is no key ring.
+    """
     from upright.settings import ring  # noqa: PLC0415  # looking for backends costs, and few need one
 
     return ring.read(name)

@@ -97,6 +97,12 @@ def set_private(u: Unit, work: str, who: str, *, private: bool) -> SessionId:
     return SessionId(session)
 
 
+def inherit(u: Unit, child: str, parent: str) -> None:
+    """Let a new item be seen by whom the one above it is seen by."""
+    above = sa.select(WORK.c.private_to).where(WORK.c.id == parent).scalar_subquery()
+    u.c.execute(WORK.update().where(WORK.c.id == child).values(private_to=above))
+
+
 def _below(c: sa.Connection, work: str) -> set[str]:
     found, edge = {work}, {work}
     for _ in range(_MOST_DEPTH):

@@ -14,7 +14,7 @@ from upright.core.ids import SessionId, WorkId
 from upright.core.mandate import Mandate, Trust
 from upright.core.wait import WaitKind
 from upright.core.work import TERMINAL, WorkItem, WorkState
-from upright.store import homes, intake, sessions, threads, waits, work
+from upright.store import homes, intake, privacy, sessions, threads, waits, work
 from upright.store.errors import NotNowError
 from upright.store.events import About, record
 from upright.store.tables import RELATION, SESSION, WORK
@@ -156,6 +156,7 @@ def spawn(u: Unit, item: WorkItem, asked: Spawning) -> WorkItem:
     u.c.execute(SESSION.update().where(SESSION.c.id == session).values(work_id=made))
     work.subscribe(u, session, thread)
     relate(u, made, RelationKind.CHILD_OF, item.id)
+    privacy.inherit(u, made, item.id)
     about = About(trigger_id=trigger, session_id=session, work_id=made)
     record(u, "work.opened", about, {"goal": asked.goal, "parent": item.id})
     return child

@@ -12,6 +12,8 @@ from aiohttp import web
 from upright.web.problems import PARTS, ProblemError
 
 CHUNK_BYTES: Final = 64 * 1024
+_BODY: Final = web.RequestKey("body", bytes)
+"""What was read already: it comes off the socket once, and is looked at before its handler."""
 
 
 async def read_capped(request: web.Request, cap_bytes: int) -> bytes:
@@ -21,6 +23,8 @@ async def read_capped(request: web.Request, cap_bytes: int) -> bytes:
         ProblemError: 413 over the cap (before reading, where the length is announced), 415 for a
             compressed body, whose signature would be over other bytes, 408 when it stalls.
     """
+    if _BODY in request:
+        return request[_BODY]
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         detail = "compressed bodies are not taken"
         raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "body.compressed", detail)
@@ -29,10 +33,11 @@ async def read_capped(request: web.Request, cap_bytes: int) -> bytes:
     timeout_s = request.app[PARTS].limits.body_timeout_s
     try:
         async with asyncio.timeout(timeout_s):
-            return await _drain(request, cap_bytes)
+            request[_BODY] = await _drain(request, cap_bytes)
     except TimeoutError as error:
         detail = f"the body did not arrive within {timeout_s:g} s"
         raise ProblemError(HTTPStatus.REQUEST_TIMEOUT, "body.slow", detail) from error
+    return request[_BODY]
 
 
 async def _drain(request: web.Request, cap_bytes: int) -> bytes:

@@ -19,6 +19,8 @@ from upright.core.ids import PREFIXES
 from upright.store import privacy
 from upright.store.errors import UnknownIdError
 from upright.store.privacy import NOTHING
+from upright.web.bodies import read_capped
+from upright.web.csrf import FORMS
 from upright.web.plain import encode
 from upright.web.principal import PRINCIPAL
 from upright.web.problems import PARTS
@@ -52,10 +54,13 @@ async def check_path(request: web.Request) -> None:
 async def _named(request: web.Request) -> list[str]:
     """Return what a request names: in its path, in its query, and in its body."""
     named = [*request.match_info.values(), *request.query.values()]
-    limit = request.app[PARTS].limits.max_json_bytes
-    if request.can_read_body and (request.content_length or 0) <= limit:
-        named += [found.group() for found in _ID.finditer((await request.read()).decode("latin-1"))]
-    return named
+    if not request.can_read_body:
+        return named
+    if request.content_type in FORMS:
+        fields = (await request.post()).values()
+        return [*named, *(each for each in fields if isinstance(each, str))]
+    body = await read_capped(request, request.app[PARTS].limits.max_json_bytes)
+    return [*named, *(found.group() for found in _ID.finditer(body.decode("latin-1")))]
 
 
 @web.middleware
