@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from docsgen.mutants import Mutant
-from fixtures.planted import check_is_found, share
+from fixtures.planted import Bed, share
 
 
-@pytest.mark.timeout(300)  # a tree is copied, and a part of the suite run in it
+@pytest.mark.timeout(300)  # a part of the suite is run
 @pytest.mark.parametrize("mutant", share(1), ids=lambda mutant: mutant.name)
-def test_the_suite_finds_it(mutant: Mutant, tmp_path: Path) -> None:
-    check_is_found(mutant, tmp_path)
+def test_the_suite_finds_it(mutant: Mutant, bed: Bed) -> None:
+    bed.check_is_found(mutant)

@@ -174,6 +174,7 @@ class Run:
         async with asyncio.TaskGroup() as group:
             kept = group.create_task(rig.kept(), name="kept")
             loading = group.create_task(load.run(), name="load")
+            await rig.entered.wait()
             await self._tell(teller)
             loading.cancel()
             kept.cancel()

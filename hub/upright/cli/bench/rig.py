@@ -52,6 +52,7 @@ class Rig:
     hub: Child | None = None
     _mode: Victim = Victim.HUB
     _draw: Draw = field(init=False)
+    entered: asyncio.Event = field(default_factory=asyncio.Event)
     _group: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
     _watch: asyncio.Task[None] | None = None
     _counted: int = 0
@@ -73,9 +74,13 @@ class Rig:
 
     # ------------------------------------------------------------------ the processes
     async def kept(self) -> None:
-        """Take over hub and daemon from the set-up, and start them again whenever they die."""
+        """Take over hub and daemon from the set-up, and start them again whenever they die.
+
+        A story may begin once ``entered`` is set: what kills from outside is a task beside these.
+        """
         await self._stop(self.children.named("hub"))
         async with self._group as group:
+            self.entered.set()
             group.create_task(self._keep_hub(), name="keep hub")
             group.create_task(self._keep_execd(), name="keep execd")
 
