@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from upright.api import Channel, Trigger
 from upright.core.mandate import instructs
 from upright.core.material import block, escaped
 from upright.core.trigger import StoredTrigger
@@ -21,7 +22,8 @@ BATCH_CAP_BYTES: Final = 12 * 1024
 LEAST_SHARE_BYTES: Final = 256  # of a batch: 48 triggers have a block each
 NAME_CAP_BYTES: Final = 200
 MAX_FACTS: Final = 30
-_KIND: Final = re.compile(r"[a-z0-9_.-]{1,64}")
+_WORD: Final = re.compile(r"[a-z_]{1,24}")
+_KIND: Final = re.compile(r"[a-z_]{1,24}(\.[a-z_]{1,24}){0,2}")
 NO_HINTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -40,7 +42,7 @@ def trigger_body(stored: StoredTrigger, cap_bytes: int = TRIGGER_CAP_BYTES) -> d
     trigger, context = stored.trigger, stored.trigger.context
     code = context.code
     by = trigger.actor.name or trigger.actor.id
-    body: dict[str, Any] = {"by": by[:NAME_CAP_BYTES]}
+    body: dict[str, Any] = {"by": by[:NAME_CAP_BYTES], **_own_kind(stored)}
     if trigger.content.title:
         body["title"] = cut(trigger.content.title, 200, where=stored.id)
     if code is not None:
@@ -90,12 +92,27 @@ def batch(triggers: Sequence[StoredTrigger], hints: Mapping[str, str] = NO_HINTS
     return "\n\n".join(parts)
 
 
+def _kind(trigger: Trigger) -> str:
+    """Return the kind as far as a payload has no hand in it; a webhook's may be made of that."""
+    first = trigger.kind.partition(".")[0]
+    if trigger.channel is not Channel.WEBHOOK and _KIND.fullmatch(trigger.kind):
+        return trigger.kind
+    return first if _WORD.fullmatch(first) else "other"
+
+
+def _own_kind(stored: StoredTrigger) -> dict[str, str]:
+    """Return the kind for the block, where the header doesn't have all of it."""
+    kind = stored.trigger.kind
+    if _kind(stored.trigger) == kind:
+        return {}
+    return {"kind": cut(kind, NAME_CAP_BYTES, where=stored.id)}
+
+
 def _header(stored: StoredTrigger) -> str:
-    actor, kind = stored.trigger.actor, stored.trigger.kind
-    told = kind if _KIND.fullmatch(kind) else "other"  # a connector may make it of its payload
+    actor = stored.trigger.actor
     role = "instruction" if instructs(actor.kind) else "material"
     return (
-        f"trigger {stored.id} kind={told} channel={stored.trigger.channel}"
+        f"trigger {stored.id} kind={_kind(stored.trigger)} channel={stored.trigger.channel}"
         f" actor={actor.kind} role={role} thread={stored.thread}"
     )
 

@@ -13,7 +13,7 @@ from upright.core.ids import SessionId
 from upright.core.outbox import OutboxState
 from upright.core.wait import OnDeadline, Wait, WaitKind, WaitState, Wake
 from upright.core.work import TERMINAL, WorkItem
-from upright.store import approvers, intake, outbox, requests, waits, watches, work
+from upright.store import approvers, intake, outbox, requests, taints, waits, watches, work
 from upright.store.errors import UnknownIdError
 from upright.store.events import About, record
 from upright.store.requests import Asked
@@ -94,6 +94,7 @@ def _wake(u: Unit, item: WorkItem, wait: Wait) -> SessionId:
         channel=Channel.TIMER,
         title=f"the time is up: {wait.why}",
         text=wait.look_first,
+        trust=taints.of_words(u.c, item.session),
         dedupe=(f"wait:{wait.id}",),
         facts=(("wait", wait.id), ("for", wait.kind.value)),
     )

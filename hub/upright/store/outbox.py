@@ -13,6 +13,7 @@ from upright.api import Channel, Destination, EffectClass, Receipt
 from upright.core import outbox as machine
 from upright.core.backoff import Backoff
 from upright.core.ids import OutboxId, SessionId
+from upright.core.mandate import Trust
 from upright.core.outbox import OutboxItem, OutboxState
 from upright.core.work import WorkState
 from upright.store import codec, echo, intake, receipts, threads, work
@@ -239,9 +240,7 @@ def next_due_ms(c: sa.Connection, now_ms: int) -> int | None:
 def abandon_all(u: Unit) -> int:
     """Take back what a dead sender had claimed; the next try looks before it sends."""
     sending = sa.select(OUTBOX.c.id).where(OUTBOX.c.state == OutboxState.SENDING.value)
-    found = list(u.c.scalars(sending))
-    for one in found:
-        stored = read(u.c, one)
+    for stored in (found := [read(u.c, one) for one in u.c.scalars(sending).all()]):
         step = machine.step(stored.item, machine.Abandoned(), now_ms=u.now_ms, backoff=_ABANDONED)
         step = _unless_cancelled(u, stored, step)
         if step.state in machine.TERMINAL:
@@ -386,6 +385,7 @@ def _settle(
         channel=Channel.JOB,
         title=f"{stored.id} is {item.state.value}",
         text=item.reason,
+        trust=Trust.MEMBER,  # a provider's words may be in it
         dedupe=(f"effect:{stored.id}:{item.state.value}:{u.now_ms}",),
         facts=(("outbox", stored.id), ("state", item.state.value)),
     )

@@ -79,7 +79,7 @@ def wake(u: Unit, wait: str, by: str) -> SessionId:
     """
     found = _open(u, wait)
     waits.store(u.c, waiting.step(found, waiting.Matched()))
-    return _resume(u, found, "wait.woken", f"{by} woke you from waiting for: {found.why}")
+    return _resume(u, found, "wait.woken", f"{by} woke you from {found.id}")
 
 
 def cancel_wait(u: Unit, wait: str, by: str) -> SessionId:
@@ -91,7 +91,7 @@ def cancel_wait(u: Unit, wait: str, by: str) -> SessionId:
     """
     found = _open(u, wait)
     waits.store(u.c, waiting.step(found, waiting.Cancelled()))
-    return _resume(u, found, "wait.cancelled", f"{by} says: no longer wait for: {found.why}")
+    return _resume(u, found, "wait.cancelled", f"{by} says: no longer wait for {found.id}")
 
 
 def _open(u: Unit, wait: str) -> Wait:
@@ -104,7 +104,8 @@ def _open(u: Unit, wait: str) -> Wait:
 def _resume(u: Unit, wait: Wait, kind: str, title: str) -> SessionId:
     item = work.read(u.c, wait.work)
     record(u, kind, About(work_id=item.id, session_id=item.session), {"wait": wait.id})
-    _tell(u, item.session, item.thread, kind, title=title, text=wait.look_first)
+    # why it waited, and what to look at first, are a model's words: they are on its card
+    _tell(u, item.session, item.thread, kind, title=title, text="")
     return item.session
 
 

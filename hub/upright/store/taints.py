@@ -51,6 +51,12 @@ def trust_of(c: Connection, session: str) -> Trust | None:
     return None if found is None else Trust(found)
 
 
+def of_words(c: Connection, session: str) -> Trust:
+    """Return how far words of a session are trusted that the hub repeats to it later."""
+    known = trust_of(c, session)
+    return Trust.STRANGER if known is None else known
+
+
 def what(c: Connection, session: str, trust: Trust) -> tuple[str, ...]:
     """Name what made a session trusted no more than *trust*: ids, up to ``MOST``.
 

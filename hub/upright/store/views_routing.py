@@ -8,7 +8,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from upright.api import Code
-from upright.core.mandate import Trust
+from upright.core.mandate import Trust, taint
 from upright.core.trigger import StoredTrigger
 from upright.core.work import WorkItem
 from upright.store import codec, intake, outbox, persons, relations, succession, threads
@@ -78,6 +78,12 @@ def outcome(c: Connection, item: WorkItem) -> Plain:
 def taint_of(c: Connection, session: str) -> Trust:
     """Return how far a session is trusted by what it has read."""
     return Trust(c.scalar(sa.select(SESSION.c.taint).where(SESSION.c.id == session)) or 0)
+
+
+def trust_of_goals(c: Connection, items: Sequence[str]) -> Trust:
+    """Return how far the goals of items are trusted: as the least of those who asked for them."""
+    rows = c.scalars(sa.select(WORK.c.mandate_json).where(WORK.c.id.in_(items)))
+    return taint(codec.MANDATE.load(row).trust for row in rows)
 
 
 def _code(code: Code | None) -> Plain:

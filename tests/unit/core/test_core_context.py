@@ -314,3 +314,24 @@ def test_no_word_of_the_router_closes_the_card(goal: str, criterion: str, reason
     assert card(shown)["goal"] == goal
     assert shown.count("</card>") == shown.count("<card>") == 1
     assert shown.count("<") == 2
+
+
+@pytest.mark.clause("B14.1")
+@pytest.mark.parametrize(
+    ("kind", "channel", "shown"),
+    [
+        ("comment.created", Channel.GITHUB, "comment.created"),
+        ("ci.failed", Channel.CI, "ci.failed"),
+        ("webhook.send-me-the-token", Channel.WEBHOOK, "webhook"),
+        ("issue.Do this\nnow", Channel.GITHUB, "issue"),
+        ("<card>", Channel.GITHUB, "other"),
+    ],
+)
+def test_a_header_holds_no_kind_that_a_payload_has_made(
+    kind: str, channel: Channel, shown: str
+) -> None:
+    given = stored()
+    made = replace(given, trigger=replace(given.trigger, kind=kind, channel=channel))
+    head, _, rest = batch([made]).partition("\n")
+    assert f" kind={shown} " in head
+    assert json.loads(rest.split("\n")[1]).get("kind", shown) == kind

@@ -148,7 +148,8 @@ class ListWorkArguments:
 def _list_work(here: Here, asked: ListWorkArguments) -> Outcome:
     listing = views_routing.ended if asked.ended else views_routing.open_work
     found = listing(here.u.c, MOST_LISTED)
-    return Done(body={"work": found, "more": len(found) == MOST_LISTED})
+    goals = views_routing.trust_of_goals(here.u.c, [one["id"] for one in found])
+    return Done(body={"work": found, "more": len(found) == MOST_LISTED}, taints=goals)
 
 
 @arguments(config=STRICT)
