@@ -37,6 +37,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "edit": ("upright.cli.requests:edit", "Change an effect's text, and approve it so."),
     "deny": ("upright.cli.requests:deny", "Deny what was asked."),
     "rules": ("upright.cli.rules:rules", "List, edit and compare the rules of the gate."),
+    "agent": ("upright.cli.agent:agent", "List, show and make agents; take in their homes."),
     "people": ("upright.cli.people:people", "List people and roles; join ids; revoke."),
     "sub": ("upright.cli.people:sub", "List, add and remove subscriptions to threads."),
     "login": ("upright.cli.login:login", "Get a one-time link; keep a token for a remote hub."),

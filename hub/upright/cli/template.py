@@ -117,6 +117,15 @@ _HEAD: Final = """\
 #tries_per_minute = 20
 #clock_skew_s = 60
 
+# Agents beside the router and the developer, and how much one may have at once. The home of each is
+# a folder in agents/ of the state folder, which begins with a template: developer, mail-assistant,
+# ops, qa, release, researcher, reviewer or router.
+#[agents.reviewer]
+#template = "reviewer"
+#open_items = 50
+#children = 8
+#depth = 3
+
 # Rules judge triggers, first match first: explicit, candidate or ignore. What isn't given matches
 # anything: sources, kinds, scopes, actor_kinds, actors, addresses, facts, text, listed_bots.
 # urgent = true: what it matches interrupts its worker.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from typing import Final
+from urllib.parse import urlsplit
 
 from upright.agent.turn import AgentLimits
 from upright.core.compaction import ContextBounds
 from upright.core.turn import Limits as TurnLimits
 from upright.devices.identity import new_private_key
 from upright.settings.home import Home, write_private
-from upright.settings.shape import Limits
+from upright.settings.shape import HubSection, Limits
 from upright.settings.spending import BudgetsSection
 
 
@@ -22,6 +23,13 @@ def private_key(home: Home) -> bytes:
         key = new_private_key()
         write_private(home.hub_key, key)
         return key
+
+
+def dialled(hub: HubSection, port: int) -> frozenset[str]:
+    """Return the names, with port, under which devices may dial this hub (E2.2)."""
+    names = {hub.host, "localhost", "127.0.0.1"}
+    outside = {urlsplit(hub.public_url).netloc} if hub.public_url else set[str]()
+    return frozenset({f"{name}:{port}" for name in names} | outside)
 
 
 def agent_limits(section: Limits, budgets: BudgetsSection) -> AgentLimits:

@@ -11,13 +11,14 @@ from urllib.parse import urlsplit
 
 from upright.agent.turn import AgentParts, TurnRunner
 from upright.compose.agenda import HubAgenda
+from upright.compose.agents import HubAgents, agents_of
 from upright.compose.backlog import Backlog
 from upright.compose.commands import CommandParts, HubCommands
 from upright.compose.commands_devices import HubMachines
 from upright.compose.commands_oversight import HubOversight
 from upright.compose.desk import Desk
 from upright.compose.doors import doors
-from upright.compose.given import agent_limits, private_key, roll
+from upright.compose.given import agent_limits, dialled, private_key, roll
 from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake, IntakeParts
 from upright.compose.keeper import Keeper
@@ -90,6 +91,7 @@ class Hub:
     links: Links
     supervisor: Supervisor
     growth: Growth
+    agents: HubAgents
     web: Parts
     home: Home
 
@@ -111,6 +113,7 @@ class _Builder:
             terms=self.settings.terms(),
         )
         self.growth = growth(self.settings, self.home, self.units)
+        self.agents = agents_of(self.settings, self.home, self.units)
         self.signals = Signals()
         self.links = Links(self.clock)
         self.identity = HubIdentity(hub_id, private_key(self.home))
@@ -258,13 +261,6 @@ class _Builder:
             )
         )
 
-    def hosts(self) -> frozenset[str]:
-        """Return the names, with port, under which devices may dial this hub (E2.2)."""
-        port, hub = self.roots.port, self.settings.hub
-        names = {hub.host, "localhost", "127.0.0.1"}
-        outside = {urlsplit(hub.public_url).netloc} if hub.public_url else set[str]()
-        return frozenset({f"{name}:{port}" for name in names} | outside)
-
     def door(self, pairings: Pairings) -> Door:
         limits = self.settings.limits
         return Door(
@@ -275,7 +271,7 @@ class _Builder:
                 links=self.links,
                 clock=self.clock,
                 random_bytes=secrets.token_bytes,
-                hosts=self.hosts(),
+                hosts=dialled(self.settings.hub, self.roots.port),
                 serve=self.dispatcher.serve,
                 failures=Rate(clock=self.clock, tries=FAILURES_PER_MINUTE, window_s=60.0),
                 requests=Rate(clock=self.clock, tries=PAIRINGS_PER_MINUTE, window_s=60.0),
@@ -306,6 +302,7 @@ class _Builder:
             machines=HubMachines(self.units, self.woken),
             doors=doors(self.settings, self.units, port=self.roots.port, secret=self.roots.oidc),
             purse=Purse(self.units, self.settings.budgets.caps(), self.mind, self.woken),
+            agents=self.agents,
             clock=self.clock,
             token=self.home.make_token(),
             store=self.roots.store,
@@ -385,6 +382,7 @@ def build(roots: Roots, hub_id: str, keys: Keys) -> Hub:
         links=make.links,
         supervisor=supervisor,
         growth=make.growth,
+        agents=make.agents,
         web=web,
         home=make.home,
     )

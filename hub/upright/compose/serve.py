@@ -124,6 +124,7 @@ async def run(hub: Hub, listening: socket.socket, stop: asyncio.Event, ready: Re
     )
     await web_runner.setup()
     await hub.growth.begin()
+    await hub.agents.begin()
     keep = hub.supervisor.keep
     async with asyncio.TaskGroup() as group:
         turns = group.create_task(keep("engine", lambda: _turns(hub)), name="engine")
@@ -135,6 +136,7 @@ async def run(hub: Hub, listening: socket.socket, stop: asyncio.Event, ready: Re
                 ("oracle", hub.watchman.run),
                 ("devices", hub.dispatcher.run),
                 ("outward", hub.sender.run),
+                ("homes", hub.agents.mirror.run),
                 ("sources", lambda: hub.connectors.run(hub.reconciling)),
                 *hub.growth.services().items(),
             )

@@ -12,7 +12,7 @@ from functools import partial
 from upright.core.retention import Keep, before_ms, pruned_on
 from upright.engine.hints import Hint
 from upright.engine.units import Units
-from upright.store import retention
+from upright.store import retention, retention_agents
 from upright.store.retention import START, Piece
 from upright.store.spill import Spill
 from upright.store.unit import Unit
@@ -79,6 +79,8 @@ class Pruner:
             "receipts": partial(_aged, keep.receipts, _receipts),
             "ledger": partial(_aged, keep.ledger, _anywhere(retention.ledger)),
             "audit trail": partial(_aged, keep.audit, _anywhere(retention.audit)),
+            "memory": partial(_aged, keep.events, _anywhere(retention_agents.memory)),
+            "home versions": partial(_aged, keep.transcript, _anywhere(retention_agents.homes)),
             "dedupe keys": partial(_aged, keep.dedupe, retention.dedupe),
         }
 

@@ -137,6 +137,9 @@ def explain(settings: Settings) -> Iterator[tuple[str, str, str]]:
     for name, price in settings.prices.items():
         said = f"{price.input} in, {price.output} out"
         yield f"prices.{name}", said, str(settings.file)
+    for name, agent in settings.agents.items():
+        origin = str(settings.file)
+        yield f"agents.{name}", f"template {agent.template or name}, {agent.bounds()}", origin
     for rule in settings.rules:
         yield "rules", f"{rule.name}: {rule.verdict.value}", str(settings.file)
     for name, person in settings.people.items():

@@ -11,12 +11,14 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from upright.api import ActorKind, EffectClass, SecretRef
+from upright.core.bounds import AgentBounds
 from upright.core.gate import Mode, Rule
 from upright.core.retention import Keep
 from upright.core.routing import PassThrough
 from upright.core.terms import Terms
 from upright.core.trigger import People, Person
 from upright.core.wait import WaitKind
+from upright.settings.agents import AgentSection
 from upright.settings.auth import AuthSection
 from upright.settings.model import ModelSection
 from upright.settings.spending import BudgetsSection, PriceSection
@@ -222,6 +224,8 @@ class Limits:
     events_poll_s: float = 5.0
     # what may sleep for ever is looked for
     oracle_s: float = 30.0
+    # homes of agents
+    home_sync_s: float = 30.0  # how often their folders are looked at
     # growth
     prune_s: float = 600.0  # how often everything that has an age is looked at
     spill_bytes: int = 262_144  # a larger payload is a file of its own (SQLite)
@@ -287,6 +291,7 @@ class Settings:
     sources: Mapping[str, SourceSection] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     people: Mapping[str, PersonSection] = field(default_factory=dict)
+    agents: Mapping[str, AgentSection] = field(default_factory=dict)
     bots: frozenset[str] = frozenset()
     trusted_bots: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)
@@ -336,4 +341,5 @@ class Settings:
                 name for name, one in self.people.items() if one.kind is ActorKind.OPERATOR
             ),
             caps=self.budgets.caps(),
+            bounds=AgentBounds(of={name: one.bounds() for name, one in self.agents.items()}),
         )

@@ -256,11 +256,13 @@ def _file(row: sa.Row[Any]) -> HomeFile:
 
 def roles(c: sa.Connection) -> Sequence[tuple[str, str]]:
     """Return (name, what it is for) of every agent, by name."""
-    told = []
-    for one in agents(c):
-        guide = find(c, one["name"], home.GUIDE)
-        told.append((str(one["name"]), home.role_of(guide.text) if guide else ""))
-    return told
+    return [(str(one["name"]), role(c, one["name"])) for one in agents(c)]
+
+
+def role(c: sa.Connection, agent: str) -> str:
+    """Say what an agent is for, by its guide."""
+    guide = find(c, agent, home.GUIDE)
+    return home.role_of(guide.text) if guide else ""
 
 
 def is_note(path: str) -> bool:

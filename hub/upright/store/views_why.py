@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 
 import sqlalchemy as sa
 
 from upright.core.transcript import decode
-from upright.store import costs, views, views_work
+from upright.store import costs, memories, views, views_work
 from upright.store.plain import Plain, columns, listed, one
-from upright.store.tables import ENTRY, EVENT, JOB, LEDGER, OUTBOX, TRIGGER, TURN
+from upright.store.tables import ENTRY, EVENT, JOB, LEDGER, MEMORY, OUTBOX, TRIGGER, TURN
 
 
 def why(c: sa.Connection, trigger_id: str) -> Plain:
     """Follow a trigger through its deliveries, the turns that took it, and what those did.
 
     Keys: ``trigger``, ``deliveries``, ``turns`` (each with its ``costs``), ``jobs``, ``outbox``
-    (with receipts), ``events`` (all of it in the order in which it happened), ``costs`` (the sum).
+    (with receipts), ``memory`` (what the router was shown with it, B5.4), ``events`` (all of it in
+    the order in which it happened), ``costs`` (the sum).
 
     Raises:
         UnknownIdError: there is no such trigger.
@@ -34,6 +36,7 @@ def why(c: sa.Connection, trigger_id: str) -> Plain:
         "jobs": jobs,
         "outbox": outbox,
         "events": _events(c, trigger_id, turns=turns, jobs=jobs, outbox=outbox),
+        "memory": _memory(c, trigger_id),
         "costs": costs.total(c, LEDGER.c.turn_id.in_(turns)),
     }
 
@@ -66,6 +69,15 @@ def _jobs(c: sa.Connection, turns: Collection[str]) -> set[str]:
 def _seen(c: sa.Connection, turns: Collection[str], column: str) -> set[str]:
     chosen = sa.select(EVENT.c[column]).where(EVENT.c.turn_id.in_(turns))
     return set(c.scalars(chosen.where(EVENT.c[column].is_not(None))))
+
+
+def _memory(c: sa.Connection, trigger_id: str) -> list[Plain]:
+    """Read the memories that the router was shown with a trigger, by their trail."""
+    shown = sa.select(EVENT.c.data_json).where(
+        EVENT.c.trigger_id == trigger_id, EVENT.c.stop == memories.USED
+    )
+    ids = {one for text in c.scalars(shown) for one in json.loads(text)["memory"]}
+    return listed(c, sa.select(MEMORY).where(MEMORY.c.id.in_(ids)).order_by(MEMORY.c.id))
 
 
 def _events(

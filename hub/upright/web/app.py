@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from upright.web import (
+    agents,
     commands,
     desk,
     device,
@@ -72,6 +73,7 @@ def routes() -> Iterable[web.RouteDef]:
         get("/v1/pairings/{code}", commands.pairing),
         post("/v1/pairings/{code}/approve", commands.pair),
         *machines.routes(),
+        *agents.routes(),
         post("/v1/devices/{id}/revoke", commands.revoke),
         get("/v1/sources", reads.sources),
         post("/v1/sources/{name}/retry", commands.retry),

@@ -98,6 +98,8 @@ NEEDS: Final[Mapping[str, Need]] = MappingProxyType(
         "POST /sign-out": VIEWER,
         "POST /v1/work/{id}/private": VIEWER,
         "POST /v1/work/{id}/share": VIEWER,
+        "GET /v1/agents": VIEWER,
+        "GET /v1/agents/{name}": VIEWER,
         # saying what shall be done
         "POST /triggers/{id}/again": OPERATOR,
         "POST /work/{id}/cancel": OPERATOR,
@@ -143,6 +145,8 @@ NEEDS: Final[Mapping[str, Need]] = MappingProxyType(
         "POST /v1/rules": ADMIN,
         "POST /v1/budgets": ADMIN,
         "POST /v1/budgets/clear": ADMIN,
+        "POST /v1/agents": ADMIN,
+        "POST /v1/agents/sync": ADMIN,
         "POST /v1/people": ADMIN,
         "POST /v1/people/link": ADMIN,
         "GET /v1/backup": Need(role=Role.ADMIN, kept=True),

@@ -279,6 +279,26 @@ class Purse(Protocol):
         ...
 
 
+class Agents(Protocol):
+    """Agents and their homes (B17); ``compose.agents.HubAgents`` is one. Raises as ``Desk``."""
+
+    async def listed(self) -> object:
+        """List agents by name."""
+        ...
+
+    async def show(self, name: str) -> object:
+        """Show an agent with its home and what it works on."""
+        ...
+
+    async def add(self, name: str, template: str) -> object:
+        """Make an agent from a template."""
+        ...
+
+    async def sync(self) -> object:
+        """Bring the homes' folders and the store together."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebLimits:
     """Bounds of the web server; each interval scales down in tests."""
@@ -324,6 +344,7 @@ class Parts:
     machines: Machines
     doors: Doors
     purse: Purse
+    agents: Agents
     device: Callable[[DeviceSocket], Awaitable[None]]
     gone: Gone
     online: Callable[[], frozenset[str]]

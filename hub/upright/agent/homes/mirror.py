@@ -78,11 +78,12 @@ class Mirror:
 
     async def begin(self) -> None:
         """Make the agents that every hub has, and those of the configuration, once each."""
+        given = {one: await asyncio.to_thread(read, one) for one in set(self._wanted.values())}
 
         def unit(u: Unit) -> None:
             for name, template in sorted(self._wanted.items()):
                 if not homes.exists(u.c, name):
-                    homes.add(u, name, template, read(template), by="configuration")
+                    homes.add(u, name, template, given[template], by="configuration")
 
         await self._units.write(unit)
 

@@ -1,4 +1,4 @@
-"""Templates: the homes that agents begin with, package data beside this file."""
+"""Templates: the homes that agents begin with, package data beside this file; reading blocks."""
 
 from __future__ import annotations
 
