@@ -52,6 +52,8 @@ def lines(found: Json) -> Iterator[str]:
     if trigger["edits_id"]:
         yield f"  it changes {trigger['edits_id']}"
     yield from (f"  {_given(delivery)}" for delivery in found["deliveries"])
+    for one in found.get("memory", ()):
+        yield f"  remembered {one['id']}: {render.safe(one['text'])}, {one['times']} times"
     branches = list(_branches(found, began_ms))
     for n, (head, twigs) in enumerate(branches):
         mark, below = _LAST if n == len(branches) - 1 else _BRANCH
