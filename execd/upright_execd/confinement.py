@@ -36,11 +36,13 @@ class Bounds:
     """What a command is held to.
 
     ``writable`` holds the only folders in which it may change anything, the first for its temporary
-    files; empty: it is not confined. ``readable`` is what it may read beside; empty: everything.
+    files; empty: it is not confined. ``readable`` is what it may read beside; empty: everything
+    but ``hidden``.
     """
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
     has_network: bool = True
 
 
@@ -60,12 +62,17 @@ def caps(profiles: Collection[Confinement]) -> tuple[str, ...]:
 
 
 def bounds(
-    profile: Confinement, held: Held, folder: Path, *, readable: Iterable[Path] = ()
+    profile: Confinement,
+    held: Held,
+    folder: Path,
+    *,
+    readable: Iterable[Path] = (),
+    hidden: Iterable[Path] = (),
 ) -> Bounds:
     """Return what *profile* means for a command in the *held* folder; *folder* is its own.
 
     Outside of all workspaces the folder that was asked for takes the workspace's place. *readable*
-    counts only for a profile that keeps secrets away.
+    counts only for a profile that keeps secrets away; *hidden* is what nobody confined may read.
     """
     if profile is Confinement.NONE:
         return Bounds()
@@ -75,6 +82,7 @@ def bounds(
     return Bounds(
         writable=own if profile is Confinement.READ_ONLY else own + place,
         readable=(*SYSTEM, *OWN, *readable) if profile in WITHOUT_SECRETS else (),
+        hidden=tuple(hidden),
         has_network=profile not in OFFLINE,
     )
 

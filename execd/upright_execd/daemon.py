@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from upright_execd import pinned
 from upright_execd.audit import Audit
 from upright_execd.clock import Clock, os_boot_id
 from upright_execd.commands import LocalCommands
@@ -92,7 +93,7 @@ async def serve(
 class Daemon:
     """One run of the daemon on one state folder, which it has to itself; making it blocks.
 
-    *environment* is what commands start from.
+    *environment* is what commands start from. A pairing that is damaged is a DamagedError.
     """
 
     def __init__(self, paths: Paths, clock: Clock, environment: Mapping[str, str]) -> None:
@@ -111,6 +112,7 @@ class Daemon:
             clock=clock,
             os_boot_id=os_boot_id(),
             enforceable=enforceable(),
+            hidden=pinned.hidden(paths),
             login_environment=environment,
             vault=Vault(paths.secrets),
             rules=lambda: self._files.rules,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from upright_execd.argvrules import ArgvRule
 from upright_execd.audit import Audit
@@ -32,7 +33,10 @@ class OwnerRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """The parts. ``rules`` returns the owner's rules as they are now."""
+    """The parts. ``rules`` returns the owner's rules as they are now.
+
+    ``hidden`` is what no confined command may read.
+    """
 
     paths: Paths
     spool: Spool
@@ -41,6 +45,7 @@ class House:
     clock: Clock
     os_boot_id: str
     enforceable: frozenset[Confinement]
+    hidden: tuple[Path, ...]
     login_environment: Mapping[str, str]
     vault: Vault
     rules: Callable[[], OwnerRules]

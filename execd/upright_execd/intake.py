@@ -222,7 +222,13 @@ class Intake:
             cwd=entry.taken(),
             program=entry.program if entry.is_allowed else "",
             variables=given.variables,
-            bounds=bounds(spec.confinement, entry.held, folder.path, readable=readable),
+            bounds=bounds(
+                spec.confinement,
+                entry.held,
+                folder.path,
+                readable=readable,
+                hidden=house.hidden,
+            ),
             bell=house.paths.bell,
             quota_bytes=quota_bytes,
         )

@@ -65,6 +65,7 @@ def _message(folder: Path, this: Launch) -> bytes:
     paths = {
         order.WRITABLE: bounds.writable,
         order.READABLE: bounds.readable,
+        order.HIDDEN: bounds.hidden,
         order.PROGRAM: (Path(this.program),) if this.program else (),
     }
     words = order.arguments(numbers, places, paths, argv)

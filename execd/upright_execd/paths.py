@@ -78,6 +78,11 @@ def paths_in(home: Path | None) -> Paths:
     return Paths(config=folders.user_config_path, state=folders.user_state_path / "execd")
 
 
+def own_hub() -> Path:
+    """Return where a hub of the same user keeps its token and its key, if there is one."""
+    return platformdirs.PlatformDirs("upright", appauthor=False).user_data_path
+
+
 def make_private(folder: Path) -> None:
     """Make *folder* and what lies above it; it is the owner's alone, also when it was there."""
     folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)

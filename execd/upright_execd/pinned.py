@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from upright_execd.errors import DamagedError
-from upright_execd.paths import write_private
+from upright_execd.paths import Paths, own_hub, write_private
 from upright_wire.errors import WireError
 from upright_wire.plain import from_plain, to_plain
 
@@ -37,6 +37,17 @@ def load(path: Path) -> Pinned | None:
     except (ValueError, WireError) as error:
         sentence = f"{path} is damaged."
         raise DamagedError(sentence, advice="Pair again: execd pair HUB") from error
+
+
+def hidden(paths: Paths) -> tuple[Path, ...]:
+    """Return what makes this machine or a hub on it what it is: no confined command may read it.
+
+    Raises:
+        DamagedError: the pairing can't be read.
+    """
+    hub = load(paths.pairing)
+    key = () if hub is None or hub.key_file is None else (Path(hub.key_file),)
+    return (paths.config, paths.state, own_hub(), *key)
 
 
 def save(path: Path, pinned: Pinned) -> None:

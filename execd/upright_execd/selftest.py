@@ -17,7 +17,7 @@ import os, socket, sys
 sys.path.insert(0, {_ROOT!r})
 from upright_execd.shim import landlock, seccomp
 inside, outside, secret = sys.argv[1:]
-landlock.restrict(landlock.ruleset([inside], ["/usr", "/lib", "/lib64"]))
+landlock.restrict(landlock.ruleset([inside], ["/usr", "/lib", "/lib64"], []))
 seccomp.restrict(seccomp.no_network())
 
 def tried(what, act):

@@ -17,7 +17,7 @@ def prepared(order: Order) -> Callable[[], None] | None:
         return None
     from upright_execd.shim import landlock, seccomp  # noqa: PLC0415  # 3 ms that most don't need
 
-    rules = landlock.ruleset(order.writable, order.readable)
+    rules = landlock.ruleset(order.writable, order.readable, order.hidden)
     filters = seccomp.no_network() if order.without_network else b""
 
     def take_on() -> None:

@@ -2,7 +2,8 @@
 
 Source: the kernel's Documentation/userspace-api/landlock.rst. What is not below a writable folder
 can't be changed, made, removed, renamed or cut short; what is below neither a writable nor a
-readable one can't be read or run, if reading is limited at all. The network is not limited.
+readable one can't be read or run, if reading is limited at all. Landlock knows no exceptions: to
+hide a folder is to let everything beside it be read, on every level. The network is not limited.
 From ABI 6 on the process can't signal what runs outside its own confinement either.
 """
 
@@ -37,11 +38,11 @@ def abi() -> int:
     return max(found, 0)
 
 
-def ruleset(writable: list[str], readable: list[str]) -> int:
+def ruleset(writable: list[str], readable: list[str], hidden: list[str]) -> int:
     """Return a handle of the rules that let everything below *writable* be changed.
 
-    Without *readable* everything may be read; else only what is below either list. What is
-    readable may be missing, a file or a link.
+    Without *readable* everything may be read but what is below *hidden*; else only what is below
+    either list. What is readable or hidden may be missing, a file or a link.
 
     Raises:
         OSError: a folder isn't there or is a link, or the kernel can't enforce this.
@@ -49,7 +50,7 @@ def ruleset(writable: list[str], readable: list[str]) -> int:
     version = abi()
     if version < LEAST_ABI:
         raise OSError(95, "Landlock is too old")
-    reads = _READS if readable else 0
+    reads = _READS if readable or hidden else 0
     attributes = struct.pack("<QQQ", _CHANGES | reads, 0, _SCOPES)
     size = len(attributes) if version >= SCOPED_ABI else 8
     rules = _checked(_libc().syscall(_CREATE_RULESET, attributes, size, 0))
@@ -58,9 +59,48 @@ def ruleset(writable: list[str], readable: list[str]) -> int:
     for path in writable:
         _allow(rules, path, _CHANGES | reads, _FOLDER)
     for path in readable:
-        if os.path.exists(path):
-            _allow(rules, path, _READS if os.path.isdir(path) else _READS & _OF_FILES, _ANY)
+        _let_read(rules, path)
+    if hidden and not readable:
+        _allow(rules, "/", _READ_DIR, _FOLDER)  # names, also of what is hidden, but no content
+        _let_read_around(rules, "/", {os.path.realpath(path) for path in hidden})
     return rules
+
+
+def _let_read(rules: int, path: str) -> None:
+    if os.path.exists(path):
+        _allow(rules, path, _READS if os.path.isdir(path) else _READS & _OF_FILES, _ANY)
+
+
+def _let_read_around(rules: int, folder: str, hidden: set[str]) -> None:
+    """Let everything in *folder* be read but what is hidden; what comes later is not among it."""
+    ways = {path for path in _above(hidden) if os.path.dirname(path) == folder}
+    for path in sorted(_within(folder) | ways):
+        if path in hidden or os.path.islink(path):
+            continue
+        if path in ways:
+            _let_read_around(rules, path, hidden)
+            continue
+        try:
+            _let_read(rules, path)
+        except FileNotFoundError:  # it was there a moment ago
+            continue
+
+
+def _within(folder: str) -> set[str]:
+    """Return what lies in a folder; of one that may not be listed, nothing."""
+    try:
+        return {os.path.join(folder, name) for name in os.listdir(folder)}
+    except (PermissionError, FileNotFoundError):
+        return set()
+
+
+def _above(paths: set[str]) -> set[str]:
+    """Return every folder above these, but the root."""
+    found = set()
+    for path in paths:
+        while (path := os.path.dirname(path)) != "/":
+            found.add(path)
+    return found
 
 
 def restrict(rules: int) -> None:

@@ -8,14 +8,20 @@ from collections.abc import Iterable, Mapping
 
 _COUNT = struct.Struct(">I")
 LOCK, CWD = 2, 3  # where the arguments name the two file descriptors
-WRITABLE, READABLE, PROGRAM = b"w", b"r", b"p"  # before each path: none is taken for the dashes
+WRITABLE, READABLE, HIDDEN, PROGRAM = (
+    b"w",
+    b"r",
+    b"h",
+    b"p",
+)  # before each path: none is taken for the dashes
 
 
 class Order:
     """One command. *lock* and *cwd* are file descriptors; *signal* is a number.
 
     *writable* are the absolute paths below which alone it may change anything; none: unconfined.
-    *readable* are those that it may read beside; none: all. *without_network*: it opens no socket.
+    *readable* are those that it may read beside; none: all but *hidden*. *without_network*: it
+    opens no socket.
     *program* is the file to run; empty: the one that the PATH finds for the first word of *argv*.
     *variables* is the environment that the command starts with.
     """
@@ -32,6 +38,7 @@ class Order:
         self.without_network = network == b"0"
         self.writable = _paths(args[9:dashes], WRITABLE)
         self.readable = _paths(args[9:dashes], READABLE)
+        self.hidden = _paths(args[9:dashes], HIDDEN)
         self.program = next(iter(_paths(args[9:dashes], PROGRAM)), "")
         self.argv = args[dashes + 1 :]
         self.variables = variables

@@ -50,6 +50,30 @@ def git(folder: Path, *argv: str) -> None:
 
 
 @pytest.mark.clause("E8.6")
+@pytest.mark.parametrize("profile", [WORKSPACE, Confinement.READ_ONLY])
+async def test_what_makes_this_machine_what_it_is_can_not_be_read(
+    local: Local, tmp_path: Path, profile: Confinement
+) -> None:
+    own = tmp_path / "home" / "device.key"
+    own.write_text("the private half", encoding="ascii")
+    beside = tmp_path / "beside"
+    beside.write_text("anybody's", encoding="ascii")
+    first = await local.run("true", command_id="jb_0", confinement=profile)
+    assert first.number == 0
+    script = (
+        f"cat {beside} && cd {tmp_path}/home && test -r . && ls && "
+        f"! cat device.key && ! cat execd.toml && ! cat ../home/state/audit.jsonl"
+        " && ! cat state/commands/jb_0/spec* && ! ln device.key copy"
+        " && ! cat /proc/self/cwd/device.key"
+    )
+    outcome = await local.run("sh", "-c", script, confinement=profile)
+    said = b"".join(part for part in await local.output() if isinstance(part, bytes))
+    assert outcome.number == 0
+    assert b"anybody's" in said
+    assert b"the private half" not in said
+
+
+@pytest.mark.clause("E8.6")
 async def test_inside_it_may_do_what_it_wants(local: Local) -> None:
     script = (
         "mkdir a && echo x > a/f && mv a/f f && ln -s f l && rm -r a && : > f && cat /etc/passwd"

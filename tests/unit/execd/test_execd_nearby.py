@@ -13,9 +13,10 @@ from typing import ClassVar
 
 import pytest
 
-from upright_execd import nearby
+from upright_execd import nearby, pinned
 from upright_execd.address import read_address
 from upright_execd.pairing import PairingError, Shown
+from upright_execd.paths import make_private, own_hub, paths_in
 
 SHOWN = Shown(code="QLXW-XBTC", digits="805505", hub_id="hb_1", hub_key_id="k", expires_s=600)
 
@@ -133,3 +134,22 @@ def test_a_refusal_is_told_in_one_sentence(status: int, said: object, told: str)
 def test_a_hub_that_is_not_there_is_told() -> None:
     with pytest.raises(PairingError, match="did not say"):
         nearby.approve(read_address("http://127.0.0.1:9"), "word", SHOWN)
+
+
+@pytest.mark.clause("E8.6")
+def test_what_no_confined_command_reads_is_the_key_wherever_it_is_and_a_hub_of_ones_own(
+    tmp_path: Path,
+) -> None:
+    paths = paths_in(tmp_path / "home")
+    make_private(paths.config)
+    key = tmp_path / "elsewhere" / "device.key"
+    hub = pinned.Pinned(
+        url="ws://127.0.0.1/v1/device",
+        host="127.0.0.1",
+        hub_id="hb_1",
+        hub_key=b"k" * 32,
+        device_id="dv_1",
+        key_file=str(key),
+    )
+    pinned.save(paths.pairing, hub)
+    assert set(pinned.hidden(paths)) == {paths.config, paths.state, own_hub(), key}
