@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from upright.api import Channel, Trigger
+from upright.core.graphemes import beginning
 from upright.core.mandate import instructs
 from upright.core.material import block, escaped
 from upright.core.trigger import StoredTrigger
@@ -28,13 +29,14 @@ NO_HINTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def cut(text: str, cap_bytes: int, *, where: str) -> str:
-    """Cut *text* to *cap_bytes* of UTF-8 at a character, the notice inside the cap (B7.3)."""
+    """Cut *text* to *cap_bytes* of UTF-8 between characters, the notice inside the cap (B7.3)."""
     raw = text.encode()
     if len(raw) <= cap_bytes:
         return text
     notice = f" […cut: {len(raw)} bytes in all; read({where!r}) has the rest]"
     room = max(cap_bytes - len(notice.encode()), 0)
-    return raw[:room].decode(errors="ignore") + notice
+    kept = len(raw[:room].decode(errors="ignore"))
+    return beginning(text, kept) + notice
 
 
 def trigger_body(stored: StoredTrigger, cap_bytes: int = TRIGGER_CAP_BYTES) -> dict[str, Any]:
