@@ -28,7 +28,7 @@ from upright.core.transcript import Message, Role, ToolCall, before_open_calls
 from upright.core.trigger import StoredTrigger
 from upright.engine.ports import ChatModel, ChatReply, ChatRequest, ModelError
 from upright.engine.units import Units
-from upright.store import intake, sessions, strategy
+from upright.store import intake, sessions, strategy, work
 from upright.store.errors import LeaseLostError, StoreUnavailableError, UnknownIdError
 from upright.store.events import record
 from upright.store.unit import Connection, Unit
@@ -150,7 +150,7 @@ def _outcome(u: Unit, turn: Turn, call: ToolCall) -> Done:
         lease=turn.claim,
         turn=turn.id,
         call=call,
-        item=None,
+        item=work.read(u.c, turn.work) if turn.work else None,
         taint=turn.taint,
         after=After(),
     )
@@ -158,7 +158,12 @@ def _outcome(u: Unit, turn: Turn, call: ToolCall) -> Done:
         done = u.attempt(lambda: tool(here))
     except (ToolRefusedError, CoreError) as error:
         return refusal(str(error))
-    return done if isinstance(done, Done) else refusal("this takes too long beside a turn")
+    if not isinstance(done, Done):
+        return refusal("this takes too long beside a turn")
+    turn.taint = min(turn.taint, done.taints)  # the answer is no cleaner than what it was made of
+    if done.private:
+        sessions.update(u.c, turn.claim, private=True)
+    return done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -276,6 +276,8 @@ def run_call(u: Unit, turn: Turn, call: ToolCall, learned: Around | Agenda | Non
             if outcome.taints < turn.taint:
                 turn.taint = outcome.taints
                 sessions.update(u.c, turn.claim, taint=int(turn.taint))
+            if outcome.private:
+                sessions.update(u.c, turn.claim, private=True)
             message = Message(role=Role.TOOL, text=outcome.text, call_id=call.id)
             append(u, turn, message, done=outcome)
         case Started():

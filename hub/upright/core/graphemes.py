@@ -38,7 +38,7 @@ def beginning(text: str, count: int) -> str:
 def _joins(text: str, at: int) -> bool:
     """Say whether the characters before and behind *at* belong together."""
     before, behind = text[at - 1], text[at]
-    if before == _JOINER or behind == _JOINER:
+    if _JOINER in {before, behind}:
         return True
     if before == "\r" and behind == "\n":
         return True

@@ -129,14 +129,16 @@ async def test_what_an_item_wrote_after_reading_a_stranger_taints_who_reads_it(
 
 
 @pytest.mark.clause("B7.6")
-async def test_a_worker_reads_no_item(hub: StillHub) -> None:
+async def test_a_worker_reads_no_other_item(hub: StillHub) -> None:
+    other = await resting(hub, thread="pr:8")
     item = await resting(hub)
-    agents = Agents(hub, ScriptedChat(worker=(call("read", {"id": item.id}),)))
+    reads = (call("read", {"id": other.id}), call("read", {"id": item.id}), WAIT_CI)
+    agents = Agents(hub, ScriptedChat(worker=reads))
     await hub.one(trigger("comment.created", by=ANN))
     await agents.go()
-    assert await agents.told(item.session) == [
-        {"error": f"there is no {item.id} that you may read"}
-    ]
+    refused, own, _ = await agents.told(item.session)
+    assert refused == {"error": f"there is no {other.id} that you may read"}
+    assert own["id"] == item.id
 
 
 async def test_an_item_that_is_not_there_is_not_read(hub: StillHub) -> None:

@@ -66,7 +66,7 @@ async def endings(hub: StillHub) -> list[str]:
             '{"evidence":[{"criterion":"tests pass","proof":"jb_' + "0" * 26 + '"}]}',
             "is nothing that this item did or was told",
         ),
-        ("read", '{"id":"xx_1"}', "is not the id of a trigger, a job, an effect or a session"),
+        ("read", '{"id":"xx_1"}', "is not the id of anything that can be read"),
         ("read", '{"id":"tr_' + "0" * 26 + '"}', "that you may read"),
     ],
 )

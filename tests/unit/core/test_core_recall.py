@@ -51,12 +51,20 @@ def test_a_longer_text_says_where_to_read_on_until_it_is_read() -> None:
     assert (first["text"], first["total"], first["read_on_at"]) == ("0123", 10, 4)
     later = page(THREAD, first["read_on_at"], chars=4)
     assert later == {
-        **{"id": "th_1", "kind": "thread", "trust": "member"},
-        **{"offset": 4, "text": "4567", "total": 10, "read_on_at": 8},
+        "id": "th_1",
+        "kind": "thread",
+        "trust": "member",
+        "offset": 4,
+        "text": "4567",
+        "total": 10,
+        "read_on_at": 8,
     }
     assert page(THREAD, 8, chars=4) == {
-        **{"id": "th_1", "kind": "thread", "trust": "member"},
-        **{"offset": 8, "text": "89"},
+        "id": "th_1",
+        "kind": "thread",
+        "trust": "member",
+        "offset": 8,
+        "text": "89",
     }
     assert page(THREAD, 99)["text"] == ""
 

@@ -88,13 +88,14 @@ class Done:
     """The call is answered: with JSON, and with what of it counts when results are compared.
 
     ``taints`` is the trust of what the answer shows that nobody had read before, ``shows`` the id
-    of that, where it has one.
+    of that, where it has one. ``private``: it shows what no public reply may tell.
     """
 
     body: Mapping[str, Any]
     ends_turn: bool = False
     taints: Trust = Trust.OPERATOR
     shows: str = ""
+    private: bool = False
     volatile: frozenset[str] = frozenset()
 
     @property

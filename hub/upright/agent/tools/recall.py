@@ -1,4 +1,4 @@
-"""Recall: read by id what is stored, as far as the mandate goes (B7.4, B7.6)."""
+"""Recall: read by id whatever is stored, as far as the mandate goes (B7.4, B7.6)."""
 
 from __future__ import annotations
 
@@ -8,138 +8,60 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as arguments
 
 from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
-from upright.core.context import trigger_body
 from upright.core.ids import kind_of
-from upright.core.transcript import Message
-from upright.store import (
-    intake,
-    jobs,
-    outbox,
-    output,
-    proofs,
-    retention,
-    sessions,
-    succession,
-    views_routing,
-    work,
-)
+from upright.core.recall import PAGE_CHARS, Shown, page
+from upright.store import access, recall, snapshots
 from upright.store.errors import UnknownIdError
-
-READ_CHARS: Final = 16_000
-MAX_BEFORE: Final = 20
-"""How many items back a session may be that is read."""
 
 
 @arguments(config=STRICT)
 class ReadArguments:
-    """An id, and from which character on."""
+    """An id; of what has several parts which one; and from which character on."""
 
     id: str
-    offset: int = Field(default=0, ge=0)
+    part: str = Field(default="", description="one of the `parts` that a first read names")
+    offset: int = Field(default=0, ge=0, description="the `read_on_at` of the page before")
 
 
 def _read(here: Here, asked: ReadArguments) -> Outcome:
-    readers = {"trigger": _trigger, "job": _job, "outbox": _effect}
-    kind = kind_of(asked.id) or ""
-    if kind == "session":
-        return _session(here, asked)
-    reader = readers.get(kind)
-    if kind == "work":
-        return _work(here, asked)
-    if reader is None:
-        raise refused("{!r} is not the id of a trigger, a job, an effect or a session", asked.id)
-    if not proofs.belongs(here.u.c, here.lease.session, asked.id):
-        raise refused("there is no {} that you may read", asked.id)
-    return reader(here, asked)
+    """Read a page; the first is fresh, and what may change is kept for the next ones.
 
-
-def _trigger(here: Here, asked: ReadArguments) -> Done:
-    stored = intake.read(here.u.c, asked.id)
-    if stored is None:
-        raise refused("there is no {}", asked.id)
-    body = trigger_body(stored, cap_bytes=0)
-    text = stored.trigger.content.full or stored.trigger.content.text
-    body["text"] = text[asked.offset : asked.offset + READ_CHARS]
-    end = asked.offset + len(body["text"])
-    body |= {"id": stored.id, "kind": stored.trigger.kind, "trust": stored.trust.label}
-    if end < len(text):
-        body["read_on_at"] = end
-    if pruned := retention.payload_pruned(here.u.c, stored.payload):
-        body["raw"] = pruned
-    return Done(body=body)
-
-
-def _job(here: Here, asked: ReadArguments) -> Done:
-    return Done(body=output.result(here.u.c, jobs.read(here.u.c, asked.id)))
-
-
-def _effect(here: Here, asked: ReadArguments) -> Done:
-    stored = outbox.read(here.u.c, asked.id)
-    body = {
-        "effect": stored.id,
-        "state": stored.item.state.value,
-        "reason": stored.item.reason,
-        "receipt": stored.receipt_id,
-        "url": stored.receipt_url,
-        "text": stored.text[asked.offset : asked.offset + READ_CHARS],
-    }
-    return Done(body=body)
-
-
-def _work(here: Here, asked: ReadArguments) -> Done:
-    """Read what came of an item and where it can be seen: the router alone sees across items.
-
-    What a worker wrote is as far trusted as what it had read (B14.2).
+    It taints as far as what it shows, and wakes nobody.
     """
-    if here.item is not None:
+    kind = kind_of(asked.id) or ""
+    if kind not in recall.READERS:
+        raise refused("{!r} is not the id of anything that can be read", asked.id)
+    if not access.may_read(here.u.c, here.item, kind, asked.id):
         raise refused("there is no {} that you may read", asked.id)
     try:
-        item = work.read(here.u.c, asked.id)
+        shown = recall.show(here.u.c, asked.id, asked.part)
     except UnknownIdError as error:
-        raise refused("there is no {}", asked.id) from error
-    read = views_routing.taint_of(here.u.c, item.session)
-    return Done(body=views_routing.outcome(here.u.c, item), taints=read)
+        raise refused("there is no {}", error.prefix) from error
+    shown = _begun(here, shown, asked.offset)
+    told = page(shown, asked.offset)
+    return Done(body=told, taints=shown.trust, shows=shown.id, private=shown.private)
 
 
-def _session(here: Here, asked: ReadArguments) -> Done:
-    """Read the session of the item that this one follows, or of one before that (B6.6).
-
-    It can't taint anew: a successor begins with the taint of the one before.
-    """
-    item = here.item
-    before = succession.follows(here.u.c, item.id) if item else None
-    for _ in range(MAX_BEFORE):
-        if before is None or before.session == asked.id:
-            break
-        before = succession.follows(here.u.c, before.work)
-    if before is None or before.session != asked.id:
-        raise refused("there is no {} that you may read", asked.id)
-    then = work.read(here.u.c, before.work)
-    said = "\n\n".join(_said(m) for m in sessions.load(here.u.c, asked.id).messages[1:])
-    end = asked.offset + READ_CHARS
-    body: dict[str, object] = {
-        "session": asked.id,
-        "work": then.id,
-        "goal": then.goal,
-        "state": then.state.value,
-        "evidence": [f"{one.criterion}: {one.proof}" for one in then.evidence],
-        "total": len(said),
-        "text": said[asked.offset : end],
-    }
-    if end < len(said):
-        body["read_on_at"] = end
-    return Done(body=body)
-
-
-def _said(message: Message) -> str:
-    calls = "".join(f"\n{call.name}({call.arguments})" for call in message.calls)
-    return f"{message.role.value}: {message.text}{calls}"
+def _begun(here: Here, shown: Shown, offset: int) -> Shown:
+    """Keep the text of a first page, or go on with the one that was kept."""
+    reader = here.lease.session
+    if shown.fixed:
+        return shown
+    if offset == 0:
+        if len(shown.text) > PAGE_CHARS:
+            snapshots.keep(here.u, reader, shown)
+        return shown
+    kept = snapshots.found(here.u.c, reader, shown)
+    if kept is None:
+        raise refused("what you read of {} is not kept any more: begin at offset 0", shown.id)
+    return kept
 
 
 READ: Final = Tool(
     name="read",
-    description="Read a trigger, a job or an effect by its id; or the session that an item before "
-    "yours had, by the id on your card. The router reads items: what came of them, with links.",
+    description="Read whatever has an id, as it is now: what it is, the ids of its relatives, what "
+    "stands near, its text. Long texts come in pages: go on at `read_on_at`. A session's earlier "
+    "generations are its parts.",
     arguments=ReadArguments,
     run=_read,
 )

@@ -16,7 +16,7 @@ from upright.core.outbox import OutboxState
 from upright.core.request import RequestKind
 from upright.core.wait import WaitKind
 from upright.core.work import WorkItem
-from upright.store import answers, intake, outbox, proofs, requests, waits
+from upright.store import access, answers, intake, outbox, proofs, requests, waits
 
 
 @arguments(config=STRICT)
@@ -104,7 +104,7 @@ def _send(here: Here, reply: _Reply) -> Outcome:
         _once(here, reply.trigger)
     if decision is Decision.DENY:
         raise refused("the mandate doesn't allow a reply")
-    held = decision is Decision.ASK
+    held = decision is Decision.ASK or _tells(here, reply.trigger)
     progress = answers.PROGRESS if reply.progress else ""
     stored = outbox.put(
         here.u,
@@ -126,6 +126,14 @@ def _send(here: Here, reply: _Reply) -> Outcome:
     here.after.outbox = True
     body = {"effect": stored.id, "state": stored.item.state.value}
     return Done(body=body, volatile=frozenset({"effect"}))
+
+
+def _tells(here: Here, trigger: str) -> bool:
+    """Say whether what is private might be told in public: then a person looks first (B7.6)."""
+    if not access.holds_private(here.u.c, here.lease.session):
+        return False
+    thread = access.thread_of(here.u.c, "trigger", trigger)
+    return thread is None or not access.is_private(here.u.c, thread)
 
 
 def _once(here: Here, trigger: str) -> None:
