@@ -326,7 +326,7 @@ async def test_who_has_read_what_is_private_asks_before_it_answers_in_public(
     mail = await linked_mail(hub)
     await Agents(hub, ScriptedChat()).go()
     chat = ScriptedChat()
-    steps: list[Line] = [
+    steps: list[Say] = [
         read(mail),
         call("reply", lambda r: {"trigger": asked.id, "text": "It says: our secret."}),
         Say("Asked."),
