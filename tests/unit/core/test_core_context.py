@@ -323,6 +323,7 @@ def test_no_word_of_the_router_closes_the_card(goal: str, criterion: str, reason
         ("comment.created", Channel.GITHUB, "comment.created"),
         ("ci.failed", Channel.CI, "ci.failed"),
         ("webhook.send-me-the-token", Channel.WEBHOOK, "webhook"),
+        ("webhook.send.token", Channel.WEBHOOK, "webhook"),
         ("issue.Do this\nnow", Channel.GITHUB, "issue"),
         ("<card>", Channel.GITHUB, "other"),
     ],
