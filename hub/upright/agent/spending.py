@@ -11,7 +11,7 @@ from upright.core.transcript import Message, ToolCall
 from upright.engine.ports import ChatReply, Reckoned
 from upright.store.budgets import spend
 from upright.store.events import About, record
-from upright.store.ledger import Cost
+from upright.store.ledger import CALLS, Cost
 from upright.store.unit import Unit
 
 
@@ -73,7 +73,7 @@ def in_vain(u: Unit, turn: Turn, wasted: Reckoned, *, tries: int, kind: str = "r
 
 def _count(u: Unit, turn: Turn, cost: Cost) -> None:
     """Add to what this turn has used; it has taken the time since it began."""
-    is_call = cost.kind == "model"
+    is_call = cost.kind in CALLS
     more = Used(
         tokens=cost.tokens_input + cost.tokens_output,
         usd_micros=cost.usd_micros or 0,

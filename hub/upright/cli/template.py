@@ -180,7 +180,7 @@ _NAMED: Final = """
 #usd = 5.0
 #[budgets.policies."red CI on main is work"]
 #tokens = 2000000
-#[budgets.agents.worker]
+#[budgets.agents.developer]
 #steps = 1000
 """
 

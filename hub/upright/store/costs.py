@@ -10,6 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from upright.core.budget import DAY_MS
+from upright.store.ledger import CALLS
 from upright.store.plain import Plain, listed, plain
 from upright.store.tables import LEDGER
 
@@ -25,7 +26,7 @@ def _sums() -> list[sa.ColumnElement[Any]]:
     ``beside`` are those of the calls that were no step of a turn, ``retries`` the requests to a
     model that gave nothing. What those used is in the sums of tokens and money.
     """
-    is_call = _L.kind == "model"
+    is_call = _L.kind.in_(CALLS)
     beside = sa.and_(is_call, _L.beside)
     zero = sa.literal(0)
     calls = sa.func.coalesce(sa.func.sum(sa.case((is_call, 1), else_=0)), zero)

@@ -13,6 +13,8 @@ from upright.core.budget import Key, Scope
 from upright.store.tables import DELIVERY, LEDGER, RELATION, SESSION, SPENT, TRIGGER, WORK
 from upright.store.unit import Unit
 
+CALLS: Final = ("model", "compaction")
+"""The kinds of rows that are each one model call that answered."""
 HUB_SOURCE: Final = "hub"
 CHILD_OF: Final = "child_of"
 MOST_PARENTS: Final = 16
@@ -131,7 +133,7 @@ def charge(u: Unit, cost: Cost) -> Cause:
     repeats = row.pop("repeats")
     given = {"source": found.source, "policy": found.policy, "agent": found.agent}
     u.c.execute(_CHARGE, {"at_ms": u.now_ms, **row, **given})
-    is_call = cost.kind == "model"
+    is_call = cost.kind in CALLS
     counts = {
         "tokens": cost.tokens_input + cost.tokens_output,
         "usd_micros": cost.usd_micros or 0,

@@ -74,12 +74,12 @@ class ScriptedModel:
             return _error((400, "script_error", str(error)))
         except (ValueError, AttributeError, KeyError, TypeError) as error:
             return _error((400, "invalid_request", f"not a chat request: {error!r}"))
+        if missing := refusal(body, self._lacks):
+            return _error((400, "unsupported_value", missing))
         fault = self._faults.take(answer.agent)
         if fault and fault.kind in REFUSALS:
             self._stats.refused(fault.kind)
             return _error(REFUSALS[fault.kind], fault.retry_after_s)
-        if missing := refusal(body, self._lacks):
-            return _error((400, "unsupported_value", missing))
         completion = self._completion(request, body, answer, fault)
         if not body.get("stream"):
             return web.json_response(whole(completion))
