@@ -184,7 +184,7 @@ async def test_a_worker_spawns_yields_and_goes_on_with_what_its_child_found(
     agents, item = await worker(hub)
     parent = (
         call("spawn_child", {"goal": "look", "criteria": ["tests pass"], "yield": True}),
-        complete(tests_pass=named("tr")),
+        complete("failed", tests_pass=named("tr")),
     )
 
     def says(request: ChatRequest) -> Say:

@@ -278,7 +278,7 @@ async def test_a_turn_of_too_many_steps_stops_and_a_person_is_asked(hub: StillHu
 
 @pytest.mark.clause("B11.5", "B8.4")
 async def test_what_came_before_the_wait_was_registered_is_found(hub: StillHub) -> None:
-    agents, item = await worker(hub, WAIT_CI, complete(tests_pass=named("tr")))
+    agents, item = await worker(hub, WAIT_CI, complete("failed", tests_pass=named("tr")))
     agents.chat.meanwhile[0] = lambda: hub.one(trigger("ci.passed"))
     assert await agents.go() == 1
     assert (await hub.item(item)).state is WorkState.COMPLETED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -15,8 +14,9 @@ from upright.core import work as machine
 from upright.core.errors import InvalidError
 from upright.core.wait import WaitKind
 from upright.core.work import Evidence, PlanStep
-from upright.store import endings, intake, jobs, proofs, relations, sessions, waits, work
+from upright.store import endings, evidence, intake, jobs, relations, sessions, waits, work
 from upright.store.errors import UnknownIdError
+from upright.store.evidence import Claim
 
 
 @arguments(config=STRICT)
@@ -150,6 +150,7 @@ class EvidenceArguments:
 
     criterion: str
     proof: str = Field(min_length=1, max_length=1000)
+    claims: Claim = Field(default=Claim.SUCCEEDED, description="how what it names has ended")
 
 
 @arguments(config=STRICT)
@@ -159,15 +160,14 @@ class CompleteArguments:
     evidence: list[EvidenceArguments] = Field(max_length=50)
 
 
-_ID: Final = re.compile(r"\b(?:jb|tr|ob)_[0-9a-z]{26}\b")
-_COMMIT: Final = re.compile(r"\b[0-9a-f]{7,64}\b")
-
-
 def _complete(here: Here, asked: CompleteArguments) -> Outcome:
     given = tuple(Evidence(criterion=one.criterion, proof=one.proof) for one in asked.evidence)
     item = replace(here.own_item(), evidence=given)
-    for one in given:
-        _check_proof(here, one)
+    if runs := evidence.unfinished(here.u.c, item):
+        raise refused("{}", runs)
+    for one, claimed in zip(given, asked.evidence, strict=True):
+        if wrong := evidence.wrong(here.u.c, item, one, claimed.claims):
+            raise refused("{}", wrong)
     try:
         item = work.move(here.u, item, machine.EvidenceGiven())
     except InvalidError as error:
@@ -180,18 +180,6 @@ def _complete(here: Here, asked: CompleteArguments) -> Outcome:
     above = relations.session_of_parent(here.u.c, item.id)
     here.after.sessions.update([above] if above else [])
     return Done(body={"state": item.state.value}, ends_turn=True)
-
-
-def _check_proof(here: Here, evidence: Evidence) -> None:
-    """Refuse a proof that names nothing, or what isn't this session's."""
-    ids = _ID.findall(evidence.proof)
-    if not ids and not _COMMIT.search(evidence.proof):
-        raise refused(
-            "the proof for {!r} names no job, trigger, effect or commit", evidence.criterion
-        )
-    for one in ids:
-        if not proofs.belongs(here.u.c, here.lease.session, one):
-            raise refused("{} is nothing that this item did or was told", one)
 
 
 TOOLS: Final = (
@@ -224,7 +212,8 @@ TOOLS: Final = (
     Tool(
         name="complete",
         description="Say that the goal is reached, with evidence for each criterion: the id of a "
-        "job, a trigger or an effect of this item, or a commit.",
+        "job, a trigger or an effect of this item, or a commit. What it names must have ended as "
+        "you claim, and nothing of yours may still run.",
         arguments=CompleteArguments,
         run=_complete,
     ),
