@@ -95,7 +95,7 @@ async def test_the_router_sees_open_items_with_their_relations_and_no_details(
 async def test_the_router_finds_what_ended_and_reads_what_came_of_it(hub: StillHub) -> None:
     item = await resting(hub)
     say = call("reply", {"text": "It was the range."})
-    agents = Agents(hub, ScriptedChat(worker=(say, complete(tests_pass=named("ob")))))
+    agents = Agents(hub, ScriptedChat(worker=(say, complete("failed", tests_pass=named("tr")))))
     await hub.one(trigger("comment.created", by=ANN))
     await agents.go()
     done, named_by = await hub.row(OUTBOX), {"receipt_id": "77", "receipt_url": "https://x.test/1"}
