@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, overload
 
 import pluggy
 
+from upright.secret import Secret
 from upright.trigger import (
     Actor,
     ActorKind,
@@ -178,22 +179,6 @@ class SecretRef:
     """Where a secret lives: ``keyring:NAME``, ``env:NAME`` or ``file:PATH``."""
 
     reference: str
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Secret:
-    """A secret that can't print; ``reveal`` it at the last moment."""
-
-    _value: str = field(repr=False)
-
-    def reveal(self) -> str:
-        """Return the secret itself."""
-        return self._value
-
-    def __repr__(self) -> str:
-        return "Secret(…)"
-
-    __str__ = __repr__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
+import json
+import logging
+import pickle
 import traceback
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+import orjson
 import pluggy
 import pytest
+from pydantic import TypeAdapter
 
 from upright import api
 
@@ -95,6 +103,68 @@ def test_a_secret_does_not_print() -> None:
 def test_a_secret_does_not_show_in_an_error_that_names_it() -> None:
     error = api.ConnectorError(api.Secret(SECRET))
     assert SECRET not in "".join(traceback.format_exception(error))
+
+
+@dataclass(frozen=True)
+class Held:
+    """What holds a secret beside other things."""
+
+    name: str
+    secret: api.Secret
+
+
+@pytest.mark.clause("B14.5")
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda held: str(asdict(held)),
+        repr,
+        lambda held: json.dumps(asdict(held), default=str),
+        lambda held: repr(copy.deepcopy(held)),
+        lambda held: json.dumps(held.secret),
+        lambda held: json.dumps(held.secret, default=vars),
+        lambda held: orjson.dumps(held).decode(),
+        lambda held: orjson.dumps(held, default=asdict).decode(),
+        lambda held: repr(pickle.dumps(held)),
+        lambda held: repr(TypeAdapter(object).dump_json(held)),
+        lambda held: f"{held.name} {held.secret!r:>20}",
+        lambda held: logging.Formatter().format(_logged(held)),
+        lambda held: "".join(traceback.format_exception(ValueError(held, held.secret))),
+    ],
+    ids=[
+        "asdict",
+        "repr",
+        "json default",
+        "deepcopy",
+        "json",
+        "json vars",
+        "orjson",
+        "orjson asdict",
+        "pickle",
+        "pydantic",
+        "format",
+        "log",
+        "traceback",
+    ],
+)
+def test_nothing_that_writes_values_down_finds_a_secret(written: Callable[[Held], str]) -> None:
+    held = Held("token", api.Secret(SECRET))
+    try:
+        said = written(held)
+    except (TypeError, ValueError) as refused:
+        said = "".join(traceback.format_exception(refused))
+    assert SECRET not in said
+
+
+def _logged(held: Held) -> logging.LogRecord:
+    return logging.LogRecord("x", logging.INFO, "x", 1, "%s %r", (held, held.secret), None)
+
+
+def test_two_secrets_are_the_same_when_their_values_are() -> None:
+    one, same, other = api.Secret("a"), api.Secret("a"), api.Secret("b")
+    assert (one == same, one == other, one == "a") == (True, False, False)
+    assert len({one, same, other}) == 2
+    assert copy.copy(one) is one
 
 
 def test_a_secret_is_revealed_on_purpose_only() -> None:
