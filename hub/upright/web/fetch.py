@@ -5,6 +5,7 @@ No redirect is followed, no proxy of the environment is used, and an answer has 
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ class _PublicOnly(AbstractResolver):
         public = [each for each in found if ip_address(each["host"]).is_global]
         if not public:
             problem = f"{host} is at a private address"
-            raise OSError(problem)
+            raise OSError(errno.EACCES, problem)
         return public
 
     async def close(self) -> None:

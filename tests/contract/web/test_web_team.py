@@ -58,7 +58,7 @@ async def bob(client: Client, ann: Person) -> AsyncIterator[Person]:
 
 
 # ------------------------------------------------------------------ private items
-@pytest.mark.case("OC/issues/47849")
+@pytest.mark.case("OC/47849")
 @pytest.mark.parametrize(
     "path",
     [
@@ -88,7 +88,7 @@ async def test_what_is_somebodys_own_is_not_there_for_others(
     assert (await ann.get(path))[0] == 200
 
 
-@pytest.mark.case("OC/issues/47849")
+@pytest.mark.case("OC/47849")
 @pytest.mark.parametrize(
     ("path", "body"),
     [
