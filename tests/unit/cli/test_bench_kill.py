@@ -171,6 +171,16 @@ def test_places_that_were_met_least_come_first() -> None:
     assert counts.between > counts.landed / 20
 
 
+def test_a_side_that_was_never_met_comes_first_however_often_the_other_was() -> None:
+    never = Place(Victim.HUB, "work.completed", Side.AFTER)
+    counts = met(10_000, but=never)
+    counts.met[Place(Victim.HUB, "work.completed", Side.BEFORE)] = 40
+    drawn = [Draw(counts, Dice(seed)).next(Victim.HUB, is_late=True) for seed in range(20)]
+    others = [one for one in drawn if one.dooms[0].place.stop not in INTAKE]
+    assert others
+    assert {one.dooms[0].place for one in others} == {never}
+
+
 def test_nothing_is_drawn_once_all_have_landed() -> None:
     counts = tally(1)
     counts.add(Mark(place=QUEUED, inside_turn=False, pid=1))

@@ -137,11 +137,13 @@ class Draw:
     def _sorted(self, places: Iterable[Place]) -> list[Place]:
         return sorted(places, key=self._rank)
 
-    def _rank(self, place: Place) -> tuple[int, int, int]:
+    def _rank(self, place: Place) -> tuple[bool, int, int, int]:
+        """Put the unmet first: one side of a stop may be met often before the other ever is."""
         tally = self._tally
         share = 1 if place.side is Side.DURING or place.stop in SPOOL else 2
         by_stop = tally.at(place.stop, place.victim) * 2 // share
-        return by_stop, tally.met[place], self._dice.below(1 << 16)
+        met = tally.met[place]
+        return met > 0, by_stop, met, self._dice.below(1 << 16)
 
     def _need(self, mine: Callable[[Place], bool]) -> int:
         """Say how much the places of one side need a kill: all of them, and the unmet twice."""
