@@ -9,13 +9,14 @@ import errno
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
+
+from upright.core.addresses import is_literal, is_public
 
 MAX_BYTES: Final = 512 * 1024
 TIMEOUT_S: Final = 10.0
@@ -46,7 +47,7 @@ class _PublicOnly(AbstractResolver):
         found = await self._resolver.resolve(host, port, family)
         if host == self._trusted:
             return found
-        public = [each for each in found if ip_address(each["host"]).is_global]
+        public = [each for each in found if is_public(each["host"])]
         if not public:
             problem = f"{host} is at a private address"
             raise OSError(errno.EACCES, problem)
@@ -109,10 +110,6 @@ class Fetching:
         if address.scheme != "https":
             problem = f"{host} is not asked without https"
             raise FetchError(problem)
-        try:
-            literal = ip_address(host)
-        except ValueError:
-            return  # a name: the resolver looks at its addresses
-        if not literal.is_global:
+        if is_literal(host) and not is_public(host):  # a name is looked at when it is resolved
             problem = f"{host} is a private address"
             raise FetchError(problem)
