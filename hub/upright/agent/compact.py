@@ -17,7 +17,7 @@ from upright.core import compaction
 from upright.core.compaction import Past, Pins
 from upright.core.transcript import Message, Role
 from upright.engine.ports import ChatReply, ChatRequest, Reckoned
-from upright.store import pins, sessions, work
+from upright.store import pins, sessions, taints, work
 from upright.store.events import record
 from upright.store.unit import Connection, Unit
 
@@ -54,6 +54,10 @@ def begin_anew(u: Unit, turn: Turn, reply: ChatReply | None, why: str = "") -> N
     if summary:
         steps.append(u, turn, _QUESTION)
         steps.append(u, turn, Message(role=Role.ASSISTANT, text=summary))
+    if made.taint > before:
+        taints.forget(u, turn.claim.session)
+    else:
+        taints.carry(u, turn.claim.session, made.taint)
     turn.generation, turn.taint, turn.prompt_tokens = turn.generation + 1, made.taint, 0
     turn.messages, turn.answers = [], {}
     clean = not made.inline and not repeated

@@ -61,8 +61,15 @@ def of_router(c: sa.Connection, session: str, otherwise: Trust) -> Pins:
             c, OUTBOX.c.session_id == session, OUTBOX.c.work_id.is_(None)
         ),
     }
-    trust = otherwise if any("question" in one for one in questions) else Trust.OPERATOR
+    words = [one for one in questions if "question" in one]
+    trust = min((_trust(c, one["id"], otherwise) for one in words), default=Trust.OPERATOR)
     return Pins(facts=facts, words={"open_questions": questions}, trust=trust)
+
+
+def _trust(c: sa.Connection, request: str, otherwise: Trust) -> Trust:
+    """Return how far a question is trusted: as far as its session was when it asked."""
+    found = c.scalar(sa.select(REQUEST.c.trust).where(REQUEST.c.id == request))
+    return otherwise if found is None else Trust(found)
 
 
 def _job(job: Job) -> Plain:

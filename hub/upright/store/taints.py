@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from upright.core.ids import kind_of
 from upright.core.mandate import Trust
-from upright.store.tables import DELIVERY, SESSION, TAINT, TRIGGER
+from upright.store.tables import DELIVERY, ENTRY, SESSION, TAINT, TRIGGER
 from upright.store.unit import Connection, Unit
 
 MOST: Final = 8
@@ -23,6 +23,7 @@ _TAKEN: Final = (
     .where(
         DELIVERY.c.session_id == sa.bindparam("session"),
         DELIVERY.c.taken_n.is_not(None),
+        DELIVERY.c.taken_n >= sa.bindparam("since", type_=sa.Integer()),
         TRIGGER.c.trust <= sa.bindparam("trust"),
     )
     .order_by(TRIGGER.c.seq.desc())
@@ -36,6 +37,15 @@ _OTHER: Final = (
 )
 
 
+_SINCE: Final = sa.select(sa.func.min(ENTRY.c.n)).where(
+    ENTRY.c.session_id == sa.bindparam("session"),
+    ENTRY.c.generation
+    == sa.select(SESSION.c.generation)
+    .where(SESSION.c.id == sa.bindparam("session"))
+    .scalar_subquery(),
+)
+
+
 def note(u: Unit, session: str, ref: str, trust: Trust) -> None:
     """Note that a session has read *ref* (an id, or a tool's name), which is trusted so far."""
     mine = sa.and_(TAINT.c.session_id == session, TAINT.c.ref == ref)
@@ -43,6 +53,17 @@ def note(u: Unit, session: str, ref: str, trust: Trust) -> None:
     u.c.execute(
         TAINT.insert().values(session_id=session, ref=ref, trust=int(trust), at_ms=u.now_ms)
     )
+
+
+def carry(u: Unit, session: str, trust: Trust) -> None:
+    """Note by name what tainted a generation that ends now, and taints the next one, too."""
+    for ref in what(u.c, session, trust):
+        note(u, session, ref, trust)
+
+
+def forget(u: Unit, session: str) -> None:
+    """Forget what tainted a generation that ended: the next one holds nothing of it."""
+    u.c.execute(TAINT.delete().where(TAINT.c.session_id == session))
 
 
 def trust_of(c: Connection, session: str) -> Trust | None:
@@ -70,8 +91,9 @@ def what(c: Connection, session: str, trust: Trust) -> tuple[str, ...]:
 
 def _what(c: Connection, session: str, trust: Trust, seen: frozenset[str]) -> Iterator[str]:
     within = {"session": session, "trust": int(trust)}
+    since = c.scalar(_SINCE, {"session": session}) or 0
     further = []
-    for row in c.execute(_TAKEN, within).all():
+    for row in c.execute(_TAKEN, {**within, "since": since}).all():
         if row.source == _HUB and kind_of(row.actor_id) == "session":
             further.append((row.actor_id, row.id))
         else:
