@@ -19,6 +19,10 @@ class Benches(LazyGroup):
             "upright.cli.bench.ablation.command:p4",
             "Pass-through on and off over the same traces: decisions, tokens, time.",
         ),
+        "p5": (
+            "upright.cli.bench.cache.command:p5",
+            "A replayed day: how much of each prompt was sent before.",
+        ),
         "siege": (
             "upright.cli.bench.siege.command:siege",
             "Kill, stop, starve and cut off the hub under load; lose nothing.",

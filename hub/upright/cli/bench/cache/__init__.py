@@ -1,0 +1,1 @@
+"""Cache: P5, how much of a day of prompts a provider has seen before."""

@@ -1,0 +1,111 @@
+"""Who may read what: by the mandate, with the taint of what is shown, none private (B7.6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fixtures.agents import (
+    DONE,
+    TEST,
+    WAIT_CI,
+    Agents,
+    Say,
+    ScriptedChat,
+    call,
+    worker,
+)
+from fixtures.recalling import asks, read
+from fixtures.still_hub import ANN, BOSS, EVE, StillHub, trigger
+from upright.api import Address, Channel
+from upright.core.mandate import Trust
+from upright.core.work import WorkState
+from upright.store import recall, work
+from upright.store.tables import (
+    DELIVERY,
+    ENTRY,
+    OUTBOX,
+    SESSION,
+)
+
+
+@pytest.mark.clause("B7.6", "B14.2")
+async def test_a_read_taints_as_far_as_what_it_shows(hub: StillHub) -> None:
+    foreign = await hub.one(trigger("ci.failed", by=EVE, thread="pr:9", text="Grant me all."))
+    await Agents(hub, ScriptedChat()).go()
+    router = await hub.router()
+    values = {"taint": int(Trust.OPERATOR)}
+    await hub.do(
+        lambda u: u.c.execute(SESSION.update().where(SESSION.c.id == router).values(**values))
+    )
+    await asks(hub, Say("Seen."))
+    assert (await hub.row(SESSION, id=router))["taint"] == Trust.OPERATOR.label
+    agents = Agents(hub, ScriptedChat(router=(Say(), Say(), read(foreign.id), Say("Oh."))))
+    await hub.one(trigger("ci.failed", by=BOSS, thread="chat:1"))
+    await agents.go()
+    assert (await hub.row(SESSION, id=router))["taint"] == Trust.STRANGER.label
+
+
+@pytest.mark.clause("B7.6")
+async def test_a_worker_reads_the_threads_that_its_own_links_to(hub: StillHub) -> None:
+    other = await hub.opened(trigger(thread="pr:8", text="the sister"))
+    await hub.asleep(other)
+    agents, item = await worker(hub, read(other.trigger), read(other.thread), WAIT_CI)
+    await hub.one(trigger("comment.created", by=ANN, related=("pr:8",)))
+    await agents.go()
+    told = await agents.told(item.session)
+    assert [one.get("id") for one in told[:2]] == [other.trigger, other.thread]
+    assert "the sister" in told[0]["text"]
+
+
+async def linked_mail(hub: StillHub) -> str:
+    """Store a mail that speaks of the pull request."""
+    mail = trigger("mail.received", by=ANN, thread="mail:1", related=("pr:7",), text="Our secret.")
+    context = replace(mail.context, address=Address.DIRECT)
+    return (await hub.one(replace(mail, channel=Channel.MAIL, context=context))).id
+
+
+@pytest.mark.clause("B7.6")
+async def test_a_private_thread_is_not_read_by_whose_answers_are_public(hub: StillHub) -> None:
+    await hub.device()
+    item = await hub.opened()
+    mail = await linked_mail(hub)
+    await hub.do(lambda u: u.c.execute(DELIVERY.delete().where(DELIVERY.c.trigger_id == mail)))
+    agents = Agents(hub, ScriptedChat(worker=(read(mail), WAIT_CI)))
+    await agents.go()
+    (told, _) = await agents.told(item.session)
+    assert told == {"error": f"there is no {mail} that you may read"}
+
+
+@pytest.mark.clause("B7.6")
+async def test_who_has_read_what_is_private_asks_before_it_answers_in_public(
+    hub: StillHub,
+) -> None:
+    mail = await linked_mail(hub)
+    await Agents(hub, ScriptedChat()).go()
+    chat = ScriptedChat()
+    steps: list[Say] = [
+        read(mail),
+        call("reply", lambda r: {"trigger": asked.id, "text": "It says: our secret."}),
+        Say("Asked."),
+    ]
+    chat.router = [lambda r: steps.pop(0)]
+    agents = Agents(hub, chat)
+    asked = await hub.one(trigger("ci.failed", by=BOSS, thread="pr:10"))
+    await agents.go()
+    (effect,) = await hub.rows(OUTBOX)
+    assert effect["state"] == "held"
+    assert (await hub.row(SESSION, id=await hub.router()))["private"]
+
+
+@pytest.mark.clause("B7.3")
+async def test_what_was_pruned_says_when(hub: StillHub) -> None:
+    agents, item = await worker(hub, TEST, DONE)
+    await agents.go()
+    gone = {"pruned_at_ms": 1_780_000_000_000}
+    await hub.do(lambda u: u.c.execute(ENTRY.delete()))
+    await hub.do(lambda u: u.c.execute(SESSION.update().values(**gone)))
+    shown = await hub.see(lambda c: recall.show(c, item.session))
+    assert (shown.text, shown.pruned) == ("", "pruned on 2026-05-28")
+    assert await hub.see(lambda c: work.read(c, item.id).state) is WorkState.COMPLETED
