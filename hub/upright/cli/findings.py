@@ -183,6 +183,7 @@ def hub(place: Place) -> Iterator[Finding]:
     yield ok("hub", f"{place.url()} answers, version {status.get('version')}")
     yield from _sources(place)
     yield from _devices(place)
+    yield from _held(place.hub.get("v1", "models"))
     yield from _stalled(place.hub.get("v1", "stalled"))
 
 
@@ -205,6 +206,14 @@ def _devices(place: Place) -> Iterator[Finding]:
         rooms = ", ".join(room["path"] for room in row["workspaces"]) or "no workspace"
         link = "online" if row["online"] else "offline"
         yield ok(f"device {row['name']}", f"{row['state']}, {link}: {rooms}")
+
+
+def _held(rows: list[dict[str, Any]]) -> Iterator[Finding]:
+    """Name each endpoint whose breaker is open: no call is made to it."""
+    for row in rows:
+        if row["held_at_ms"] is not None:
+            said = f"{row['base_url']} is held: {row['held_reason']}"
+            yield failed("model", said, "mend it, then: upright model retry")
 
 
 def _stalled(rows: list[dict[str, Any]]) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from upright.core.budget import Scope
 from upright.core.retention import pruned_on
 from upright.core.work import TERMINAL
 from upright.store import codec, views_events
@@ -29,6 +30,7 @@ from upright.store.tables import (
     RELATION,
     SESSION,
     SNAPSHOT,
+    SPENT,
     TAINT,
     TRIGGER,
     WORK,
@@ -204,7 +206,13 @@ def events(u: Unit, before_ms: int) -> Piece:
 
 
 def ledger(u: Unit, before_ms: int) -> Piece:
-    """Delete some of the oldest rows of the ledger."""
+    """Delete some of the oldest rows of the ledger, and the counts of as long ago.
+
+    What an unfinished item has used stays: its budget goes by it.
+    """
+    live = sa.select(WORK.c.id).where(WORK.c.id == SPENT.c.name, WORK.c.state.not_in(_ENDED))
+    of_live = sa.and_(SPENT.c.scope == Scope.ITEM.value, sa.exists(live))
+    u.c.execute(SPENT.delete().where(SPENT.c.changed_ms < before_ms, sa.not_(of_live)))
     return _oldest(u, LEDGER, before_ms)
 
 

@@ -71,7 +71,11 @@ def routes() -> Iterable[web.RouteDef]:
 )
 async def by(request: web.Request) -> web.Response:
     """Add up the ledger by one facet: ``?by=``, ``?since=`` epoch milliseconds."""
-    facet = _word(Facet, request.query.get("by", Facet.SOURCE.value), "by")
+    named = request.query.get("by", Facet.SOURCE.value)
+    if named not in {each.value for each in Facet}:
+        detail = f"by is one of: {', '.join(Facet)}"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "query.by", detail)
+    facet = Facet(named)
     since_ms = number(request, "since", 0)
     rows = await request.app[PARTS].store.read(lambda c: costs.grouped(c, facet, since_ms))
     return answer({"by": facet, "since_ms": since_ms, "rows": rows})

@@ -19,6 +19,7 @@ from upright.core.work import WorkItem, WorkState
 from upright.engine.pruner import Pruner, PruneTimes
 from upright.store import jobs, outbox, output, retention, views, views_events, views_work
 from upright.store.events import About, record
+from upright.store.ledger import Cost, charge
 from upright.store.spill import Spill
 from upright.store.tables import (
     DEDUPE,
@@ -32,6 +33,7 @@ from upright.store.tables import (
     PAYLOAD,
     RELATION,
     SESSION,
+    SPENT,
     WORK,
 )
 from upright.store.unit import Unit
@@ -284,8 +286,21 @@ async def test_the_ledger_is_kept_longest(hub: StillHub) -> None:
     rows = await count(hub, LEDGER)
     await after(hub, 399)
     assert await count(hub, LEDGER) == rows
+    assert await count(hub, SPENT) == 5
     await after(hub, 2)
     assert await count(hub, LEDGER) == 1
+    assert await count(hub, SPENT) == 0
+
+
+@pytest.mark.clause("B16.2")
+async def test_what_an_unfinished_item_has_used_is_kept_however_long_it_waits(
+    hub: StillHub,
+) -> None:
+    item = await hub.opened()
+    await hub.do(lambda u: charge(u, Cost(kind="model", session_id=item.session)))
+    await after(hub, 500)
+    assert [row["name"] for row in await hub.rows(SPENT)] == [item.id]
+    await hub.asleep(item)
 
 
 async def test_what_is_kept_for_ever_is_never_pruned(hub: StillHub) -> None:
