@@ -46,5 +46,5 @@ def _family(
     yield f"# HELP {family} {_HELP.get(family, words[:1].upper() + words[1:] + '.')}"
     yield f"# TYPE {family} {'counter' if family.endswith('_total') else 'gauge'}"
     for name in sorted(families[family]):
-        value = samples[name]
+        value = float(samples[name])  # what is counted is whole
         yield f"{name} {value:.0f}" if value.is_integer() else f"{name} {value!r}"

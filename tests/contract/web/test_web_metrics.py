@@ -11,7 +11,7 @@ from upright.web.metrics import TEXT_FORMAT, sample, written
 def test_a_parser_reads_back_what_was_written() -> None:
     odd = 'a "quoted"\\back\nslash'
     samples = {
-        "upright_sessions": 2.0,
+        "upright_sessions": 2,
         "upright_disk_free_bytes": 123_456_789_012.0,
         sample("upright_hooks_refused_total", source="gh", code=odd): 3.0,
         sample("upright_hooks_refused_total", source="mail", code="b"): 4.0,
