@@ -46,6 +46,7 @@ def _facts(c: Connection, wanted: str) -> dict[str, Any]:
         "body": it["body"],
         "path": path,
         "near": near,
+        "effects": _effects(path, works),
         "works": [_now(c, work) for work in works],
     }
 
@@ -54,6 +55,14 @@ def _works(it: Mapping[str, Any], path: Mapping[str, Any]) -> Sequence[str]:
     """Name the items that have to do with a trigger: the one it opened, those it was passed to."""
     named = [it["work_id"], *(row["work_id"] for row in path["deliveries"])]
     return [work for work in dict.fromkeys(named) if work]
+
+
+def _effects(
+    path: Mapping[str, Any], works: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """List what was sent: by the turns that took it, and by the items that work on it."""
+    found = [*path["outbox"], *(effect for work in works for effect in work["outbox"])]
+    return list({effect["id"]: effect for effect in found}.values())
 
 
 def _now(c: Connection, work: Mapping[str, Any]) -> dict[str, Any]:
