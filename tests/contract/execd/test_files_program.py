@@ -37,7 +37,7 @@ def sha(data: bytes) -> str:
 
 
 # ------------------------------------------------------------------ the worktree (E10.3)
-@pytest.mark.clause("E10.3")
+@pytest.mark.clause("E10.3", "B17.3")
 def test_the_first_use_makes_the_worktree_on_a_branch_of_its_own(clone: Clone) -> None:
     said = clone.ask("worktree")
     assert (said["exit"], said["path"]) == (0, str(clone.worktree))
@@ -46,7 +46,7 @@ def test_the_first_use_makes_the_worktree_on_a_branch_of_its_own(clone: Clone) -
     assert clone.worktree.with_name("one.lock").read_text() == "wk_1\n"
 
 
-@pytest.mark.clause("E10.3")
+@pytest.mark.clause("E10.3", "B17.3")
 def test_a_worktree_has_one_writer(clone: Clone) -> None:
     clone.ask("worktree")
     clone.item = "wk_2"
@@ -56,7 +56,7 @@ def test_a_worktree_has_one_writer(clone: Clone) -> None:
     assert (clone.worktree / "README").read_text() == "It adds.\n"
 
 
-@pytest.mark.clause("E10.3")
+@pytest.mark.clause("E10.3", "B17.3")
 def test_of_many_items_that_reach_for_one_worktree_one_has_it(clone: Clone) -> None:
     said: dict[str, int] = {}
 
@@ -85,7 +85,7 @@ def test_a_worktree_that_was_made_by_hand_is_taken_over(clone: Clone) -> None:
     assert clone.ask("read_file", path="README")["text"] == "It adds.\n"
 
 
-@pytest.mark.clause("E10.3")
+@pytest.mark.clause("E10.3", "B17.3")
 def test_a_worktree_with_something_to_lose_stays_and_its_branch_always(clone: Clone) -> None:
     clone.ask("write_file", b"new\n", path="notes/new.txt")
     said = clone.ask("remove_worktree")

@@ -135,7 +135,7 @@ async def test_a_device_without_the_program_says_so(hub: StillHub) -> None:
     assert "use run" in (await agents.told(item.session))[0]["error"]
 
 
-@pytest.mark.clause("E10.3")
+@pytest.mark.clause("E10.3", "B17.3")
 @pytest.mark.parametrize("cwd", ["/src/app.worktrees/{}/../other", "../app.worktrees/other/x"])
 @pytest.mark.case("HE/35202")
 async def test_a_command_does_not_run_in_another_items_worktree(hub: StillHub, cwd: str) -> None:

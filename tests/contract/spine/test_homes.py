@@ -9,19 +9,22 @@ import pytest
 
 from fixtures.agents import WAIT_CI, Agents, Say, ScriptedChat, call, users
 from fixtures.still_hub import ANN, BOSS, EVE, StillHub, opening_of, trigger
+from upright.agent import card
 from upright.agent.homes import templates
 from upright.core.bounds import AgentBounds, Bounds
+from upright.core.context import Place
 from upright.core.errors import InvalidError
 from upright.core.home import GUIDE
 from upright.core.mandate import Trust
 from upright.core.terms import Terms
 from upright.core.work import Stopped, WorkItem, WorkState
 from upright.engine.ports import ChatRequest
-from upright.store import homes, work
+from upright.store import homes, placing, relations, work
 from upright.store.errors import NotNowError
 from upright.store.homes import Writing
+from upright.store.relations import Spawning
 from upright.store.tables import EVENT, HOME_FILE, SESSION
-from upright.store.unit import Unit
+from upright.store.unit import Connection, Unit
 
 SKILL = "skills/red-build/SKILL.md"
 DEVELOPER = "developer"
@@ -259,6 +262,51 @@ async def test_an_item_has_many_turns_and_none_of_them_asks_who_it_is(hub: Still
     assert len(told) == 3
     assert all(f'"item":"{item.id}"' in text for text in told)
     assert len(set(systems(agents))) == 1
+
+
+@pytest.mark.clause("B17.3")
+async def test_each_item_of_an_agent_has_a_worktree_and_a_branch_of_its_own(hub: StillHub) -> None:
+    await hub.device()
+    items = [await hub.opened(trigger(thread=f"pr:{n}")) for n in range(2)]
+    asked = Spawning(goal="look", criteria=["seen"], taint=Trust.MEMBER)
+    items.append(await hub.do(lambda u: relations.spawn(u, items[0], asked)))
+
+    def places(c: Connection) -> list[Place]:
+        found = [(item, placing.find(c, item)) for item in items]
+        return [card.place(item, at) for item, at in found if isinstance(at, placing.Binding)]
+
+    given = await hub.see(places)
+    assert len({place.worktree for place in given}) == 3
+    assert {place.workspace for place in given} == {"/src/app"}
+    assert all(place.worktree.startswith("/src/app.worktrees/") for place in given)
+
+
+@pytest.mark.clause("B17.2")
+async def test_a_child_is_its_parents_agents_and_counts_among_its_items(hub: StillHub) -> None:
+    await peopled(hub)
+    item = await hub.opened()
+    asked = Spawning(goal="look", criteria=["seen"], taint=Trust.MEMBER)
+    child = await hub.do(lambda u: relations.spawn(u, item, asked))
+    mine = await hub.see(lambda c: homes.open_items(c, DEVELOPER))
+    assert [one["id"] for one in mine] == [child.id, item.id]
+
+
+@pytest.mark.clause("B11.12")
+async def test_an_agent_ends_to_make_copies_of_itself_where_its_bounds_end(hub: StillHub) -> None:
+    item = await hub.opened()
+    few = Terms(bounds=AgentBounds(of={DEVELOPER: Bounds(children=2, depth=1)}))
+    asked = Spawning(goal="do it for me", criteria=["done"], taint=Trust.MEMBER)
+
+    def unit(u: Unit) -> None:
+        bounded = Unit(c=u.c, now_ms=u.now_ms, new_id=u.new_id, terms=few)
+        child = relations.spawn(bounded, item, asked)
+        with pytest.raises(NotNowError, match="1 generations down: do it yourself"):
+            relations.spawn(bounded, child, asked)
+        relations.spawn(bounded, item, asked)
+        with pytest.raises(NotNowError, match="2 children, which is the most"):
+            relations.spawn(bounded, item, asked)
+
+    await hub.do(unit)
 
 
 # ------------------------------------------------------------------ who is given what
