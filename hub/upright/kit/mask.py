@@ -20,6 +20,7 @@ _TOKENS: Final = re.compile(
     |(?:AKIA|ASIA)[A-Z0-9]{16}                         # AWS
     |AIza[\w-]{35}                                     # Google
     |sk-[\w-]{20,255}
+    |uprt_[0-9a-f]{20,64}                              # ours
     |eyJ[\w-]{5,2000}\.eyJ[\w-]{5,4000}\.[\w-]{5,2000} # JWT
     )""",
     re.VERBOSE | re.ASCII,
