@@ -11,6 +11,7 @@ HALF = "a1" * 18
     "secret",
     [
         f"ghp_{HALF}",
+        "uprt_" + "0a" * 27,
         f"github_pat_{HALF}",
         f"glpat-{HALF}",
         f"xoxb-{HALF}",
