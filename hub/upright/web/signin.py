@@ -21,6 +21,7 @@ from upright.web.credential import SIGN_IN, cookie_name
 from upright.web.csrf import check_origin
 from upright.web.doors import COOKIE_BYTES, Doors
 from upright.web.oidc import Provider, SignInError, Visit
+from upright.web.pages import layout
 from upright.web.problems import PARTS, ProblemError
 from upright.web.remote import remote_of
 
@@ -66,11 +67,9 @@ def own_path(wanted: str) -> str:
 async def page(request: web.Request) -> web.Response:
     """Say how one signs in here: by the provider, or by a link."""
     after = quote(own_path(request.query.get("next", "")))
-    if request.app[PARTS].doors.provider is not None:
-        said = f'<p><a href="/sign-in/start?next={after}">Sign in</a></p>'
-    else:
-        said = "<p>On the machine that the hub runs on: <code>upright login</code></p>"
-    return _html(said)
+    has_provider = request.app[PARTS].doors.provider is not None
+    facts = {"here": "", "after": after, "has_provider": has_provider}
+    return layout.page(request, "signin.html", facts)
 
 
 def _html(said: str, status: int = HTTPStatus.OK) -> web.Response:

@@ -161,6 +161,16 @@ async def test_the_inbox_shows_fifty_and_leads_on_by_number(client: Client) -> N
     assert seen == [f"tr_{n:03}" for n in reversed(range(120))] + ["tr_star"]
 
 
+async def test_who_is_not_signed_in_reads_how_in_their_language(client: Client) -> None:
+    said = {"Accept": "text/html", "Accept-Language": "zh"}
+    async with client.session.get(client.url + "/", headers=said) as response:
+        assert response.url.path == "/sign-in"
+        html = await response.text()
+    assert "upright login" in html
+    assert '<html lang="zh">' in html
+    assert "/needs" not in html
+
+
 # ------------------------------------------------------------------ what a person does
 async def posted(client: Client, path: str, **fields: str) -> tuple[int, str]:
     async with client.session.post(
