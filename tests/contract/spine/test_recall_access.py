@@ -109,3 +109,17 @@ async def test_what_was_pruned_says_when(hub: StillHub) -> None:
     shown = await hub.see(lambda c: recall.show(c, item.session))
     assert (shown.text, shown.pruned) == ("", "pruned on 2026-05-28")
     assert await hub.see(lambda c: work.read(c, item.id).state) is WorkState.COMPLETED
+
+
+@pytest.mark.clause("B7.6")
+@pytest.mark.parametrize("what", ["session", "id", "trigger", "thread"])
+async def test_a_worker_reads_nothing_of_an_item_that_is_none_of_its_business(
+    hub: StillHub, what: str
+) -> None:
+    other = await hub.opened(trigger(thread="pr:8", text="secret"))
+    await hub.asleep(other)
+    wanted = getattr(other, what)
+    agents, item = await worker(hub, read(wanted), WAIT_CI)
+    await agents.go()
+    (told, _) = await agents.told(item.session)
+    assert told == {"error": f"there is no {wanted} that you may read"}
