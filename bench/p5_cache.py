@@ -12,18 +12,11 @@ from bench.tables import Report, Table
 from bench.world import World
 
 NOTES: Final = (
-    (
-        "virtual time, a database in memory, the hub's own intake, routing, turns and prompts; the "
-        "model is scripted"
-    ),
-    (
-        "a bust: a prompt that does not begin with the one before it, of its session and generation, "
-        "over kills and hubs"
-    ),
-    (
-        "the reusable prefix is the prompt before; of all bytes, what any prompt of the session had "
-        "before: first prompts and the beginnings of generations count against it"
-    ),
+    "virtual time, a database in memory, the hub's own intake, routing, turns and prompts",
+    "the model is scripted, and decides from the last message alone",
+    "a bust: a prompt that lacks the one before it in its generation, over kills and hubs",
+    "the reusable prefix of a prompt is the one before it, of its session and generation",
+    "of all bytes, first prompts and the beginnings of generations count against the share",
     "dollars: gpt-5-mini for the router, gpt-5 for workers, at the price table's date",
     "goal: busts 0, at least 0.95 of the reusable prefix",
 )
