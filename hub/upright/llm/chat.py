@@ -215,7 +215,7 @@ class OpenAIChat:
                 if not blames_streaming(str(error)):
                     raise
                 self.abilities.learn(STREAMING, has=False)
-                log.warning("model.no_streaming", extra={"reason": str(error)})
+                log.info("model.no_streaming", extra={"reason": str(error)})
             else:
                 return
         async with asyncio.timeout(self.settings.bounds.whole_s):
