@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
-from fixtures.agents import WAIT_CI, Agents, Say, ScriptedChat, call, users
+from fixtures.agents import IN_TIME, TEST, WAIT_CI, Agents, Say, ScriptedChat, call, users
 from fixtures.still_hub import ANN, BOSS, EVE, StillHub, opening_of, trigger
 from upright.agent import card
 from upright.agent.homes import templates
 from upright.core.bounds import AgentBounds, Bounds
+from upright.core.compaction import ContextBounds
 from upright.core.context import Place
 from upright.core.errors import InvalidError
 from upright.core.home import GUIDE
@@ -28,6 +30,8 @@ from upright.store.unit import Connection, Unit
 
 SKILL = "skills/red-build/SKILL.md"
 DEVELOPER = "developer"
+TEMPLATES = {name: templates.read(name) for name in templates.names()}  # that blocks
+SHORT = replace(IN_TIME, context=ContextBounds(router=5, worker=5))
 
 
 async def peopled(hub: StillHub, *names: str) -> None:
@@ -35,7 +39,7 @@ async def peopled(hub: StillHub, *names: str) -> None:
 
     def unit(u: Unit) -> None:
         for name in names or ("developer", "router"):
-            homes.add(u, name, name, templates.read(name), by="test")
+            homes.add(u, name, name, TEMPLATES[name], by="test")
 
     await hub.do(unit)
 
@@ -81,7 +85,7 @@ async def test_a_home_that_changes_is_told_to_the_next_session_never_to_one_that
     item = await hub.opened()
     agents = Agents(hub, ScriptedChat(worker=[WAIT_CI, call("skill", '{"name":"red-build"}')]))
     await agents.go()
-    text = templates.read(DEVELOPER)[SKILL]
+    text = TEMPLATES[DEVELOPER][SKILL]
     await edited(hub, DEVELOPER, GUIDE, "## Role\nA new one.")
     await edited(hub, DEVELOPER, SKILL, text.replace("Read the check", "READ THE CHECK"))
     await spoke(hub, item)
@@ -94,6 +98,23 @@ async def test_a_home_that_changes_is_told_to_the_next_session_never_to_one_that
     await hub.opened(trigger(thread="pr:8"))
     await agents.go()
     assert "A new one." in systems(agents)[-1]
+
+
+@pytest.mark.clause("B17.1", "B5.5")
+async def test_a_new_generation_is_told_its_home_as_it_is_then(hub: StillHub) -> None:
+    await peopled(hub)
+    await hub.device()
+    item = await hub.opened()
+    plan = call("plan", {"steps": [{"text": "look", "done": True}]})
+    agents = Agents(hub, ScriptedChat(worker=[TEST, plan, WAIT_CI, plan, WAIT_CI]), limits=SHORT)
+    await agents.go()
+    await edited(hub, DEVELOPER, GUIDE, "## Role\nA new one.")
+    await spoke(hub, item)
+    await agents.go()
+    loaded = await agents.loaded(item.session)
+    assert loaded.generation == 1
+    assert "A new one." in loaded.messages[0].text
+    assert "A new one." not in systems(agents)[0]
 
 
 @pytest.mark.clause("B17.1")

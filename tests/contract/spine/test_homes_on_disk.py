@@ -19,6 +19,7 @@ from upright.store.unit import Unit
 
 pytestmark = pytest.mark.clause("B17.1")
 NOTE = "notes/ci.md"
+DEVELOPER = templates.read("developer")  # that blocks
 
 
 @pytest.fixture
@@ -49,11 +50,10 @@ async def test_a_fresh_hub_lays_its_homes_out_and_then_nothing_moves(
     hub: StillHub, root: Path
 ) -> None:
     await synced(hub, root)
-    files = templates.read("developer")
     assert {
         path.relative_to(root / "developer").as_posix(): path.read_text()
         for path in (root / "developer").rglob("*.md")
-    } == files
+    } == DEVELOPER
     assert not (await synced(hub, root)).is_news
 
 
