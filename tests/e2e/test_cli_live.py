@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 import pytest_asyncio
+from aiohttp import ClientSession, CookieJar
 
 from fixtures.pulls import open_pull
 from fixtures.spine import Spine, raised
@@ -169,3 +170,39 @@ async def test_why_names_every_stop_with_times_and_cost(told: Told) -> None:
     assert "turn of the worker" in shown
     assert "exited(0)" in shown
     assert shown.splitlines()[-1].startswith("cost: ")
+
+
+async def test_what_somebody_says_is_theirs_in_the_rows_and_in_the_trail(told: Told) -> None:
+    """Ann comes in by a link, makes a token, speaks by it, and is cut off: with real programs."""
+    ran = told.spine.upright
+    assert (await ran("people", "role", "ann", "operator")).code == 0
+    link = (await ran("people", "link-in", "ann")).out.strip()
+    async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as browser:
+        async with browser.get(link, allow_redirects=False) as entered:
+            assert entered.status == 303
+        base = link.partition("/sign-in")[0]
+        async with browser.get(f"{base}/v1/me") as answered:
+            csrf = {"X-CSRF-Token": (await answered.json())["csrf"]}
+        body = {"name": "laptop", "scopes": "act", "days": "1"}
+        async with browser.post(f"{base}/v1/tokens", json=body, headers=csrf) as made:
+            token = (await made.json())["token"]
+    router = next(
+        one["id"] for one in await told.spine.hub.get("/v1/sessions") if one["kind"] == "router"
+    )
+    words = ("session", "say", router, "good morning", "--json")
+    said = await told.spine.run(["upright", *words], UPRIGHT_TOKEN=token)
+    assert said.code == 0, said.err
+    trigger = await told.spine.hub.get(f"/v1/triggers/{json.loads(said.out)['trigger']}")
+    assert trigger["actor_id"] == "ann"
+    refused = await told.spine.run(["upright", "audit"], UPRIGHT_TOKEN=token)
+    assert refused.code == 4
+    assert (await ran("people", "revoke", "ann")).code == 0
+    gone = await told.spine.run(["upright", "inbox"], UPRIGHT_TOKEN=token)
+    assert gone.code == 4
+    rows = json.loads((await ran("audit", "--who", "ann", "--json")).out)
+    assert [(row["action"], row["via"], row["outcome"]) for row in rows] == [
+        ("audit.read", "token", "role.too_low"),
+        ("sessions.say", "token", "done"),
+        ("tokens.add", "session", "done"),
+        ("sign-in", "link", "done"),
+    ]

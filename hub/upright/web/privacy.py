@@ -26,7 +26,8 @@ from upright.web.principal import PRINCIPAL
 from upright.web.problems import PARTS
 
 HIDDEN: Final = web.RequestKey("hidden", frozenset[str])
-MIN_PREFIX: Final = 4
+NAMES: Final = frozenset({"id", "request", "session", "thread", "trigger", "wait", "work"})
+"""Keys of a query or a body whose value is an id, or any beginning of one."""
 _ID: Final = re.compile(rf"\b(?:{'|'.join(sorted(PREFIXES.values()))})_[0-9a-z_]{{1,40}}\b")
 
 
@@ -47,20 +48,32 @@ async def check_path(request: web.Request) -> None:
     if not found:
         return
     for named in await _named(request):
-        if len(named) >= MIN_PREFIX and any(each.startswith(named) for each in found):
+        if named and any(each.startswith(named) for each in found):
             raise UnknownIdError(named)
 
 
 async def _named(request: web.Request) -> list[str]:
-    """Return what a request names: in its path, in its query, and in its body."""
-    named = [*request.match_info.values(), *request.query.values()]
+    """Return what a request names: in its path, its query and its body; words are not names."""
+    said = [*request.query.items(), *await _fields(request)]
+    named = [value for key, value in said if key in NAMES]
+    words = [found.group() for _, value in said for found in _ID.finditer(value)]
+    return [*request.match_info.values(), *named, *words]
+
+
+async def _fields(request: web.Request) -> list[tuple[str, str]]:
+    """Return the texts of a body: a form's, or a JSON object's; its handler judges any other."""
     if not request.can_read_body:
-        return named
+        return []
     if request.content_type in FORMS:
-        fields = (await request.post()).values()
-        return [*named, *(each for each in fields if isinstance(each, str))]
+        form = await request.post()
+        return [(key, value) for key, value in form.items() if isinstance(value, str)]
     body = await read_capped(request, request.app[PARTS].limits.max_json_bytes)
-    return [*named, *(found.group() for found in _ID.finditer(body.decode("latin-1")))]
+    try:
+        given = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return []
+    fields = given if isinstance(given, dict) else {}
+    return [(key, value) for key, value in fields.items() if isinstance(value, str)]
 
 
 @web.middleware

@@ -105,7 +105,11 @@ async def test_what_is_somebodys_own_is_not_there_for_others(
         ("/v1/waits/wt_ci/wake", None),
         ("/v1/outbox/ob_fixed/retry", None),
         ("/v1/triggers/tr_red/again", None),
+        ("/v1/work/w/cancel", None),
+        ("/v1/work/wk_/cancel", None),
         ("/v1/follows", {"session": "se_fix", "thread": "th_pr"}),
+        ("/v1/follows", {"session": "s", "thread": "th_pr"}),
+        ("/v1/follows", b'{"session": "\\u0073e_fix", "thread": "th_pr"}'),
     ],
 )
 async def test_nobody_approves_spends_or_speaks_in_somebody_elses_item(
