@@ -81,13 +81,18 @@ def _as_listed(row: dict[str, Any]) -> dict[str, Any]:
 
 @click.command()
 @click.argument("wanted", metavar="ID")
+@click.option("--part", default="", help="One of its parts: raw, stdout, generation:0 …")
+@click.option("--offset", default=0, help="Read on from here, as a page before said.")
 @as_json
 @pass_place
-def show(place: Place, wanted: str, as_json: bool) -> None:
+def show(place: Place, wanted: str, *, part: str, offset: int, as_json: bool) -> None:
     """Show whatever has this ID; any unique beginning will do."""
-    found = place.hub.get("v1", "show", wanted)
+    found = place.hub.get("v1", "show", wanted, part=part or None, offset=offset or None)
     if as_json:
         render.emit_json(found)
+        return
+    if part or offset:
+        render.emit_fields(found["shown"])
         return
     click.echo(click.style(found["kind"], bold=True))
     render.emit_fields(found["it"])

@@ -8,9 +8,9 @@ from typing import Final
 import sqlalchemy as sa
 
 from upright.core.mandate import Trust
-from upright.core.recall import Shown
+from upright.core.recall import PAGE_CHARS, Shown
+from upright.store.errors import NotNowError
 from upright.store.tables import SNAPSHOT
-from upright.store.unit import Unit
 
 _MINE: Final = sa.and_(
     SNAPSHOT.c.reader == sa.bindparam("by"),
@@ -21,9 +21,29 @@ _FIND: Final = sa.select(SNAPSHOT).where(_MINE)
 _DROP: Final = SNAPSHOT.delete().where(_MINE)
 
 
-def keep(u: Unit, reader: str, shown: Shown) -> None:
+def begun(c: sa.Connection, now_ms: int, reader: str, shown: Shown, *, offset: int) -> Shown:
+    """Return what a reader sees at *offset*: fresh at 0, later what it began with.
+
+    What never changes needs no snapshot, nor does what is read in one page.
+
+    Raises:
+        NotNowError: what it began with is not kept any more.
+    """
+    if shown.fixed:
+        return shown
+    if offset == 0:
+        if len(shown.text) > PAGE_CHARS:
+            keep(c, now_ms, reader, shown)
+        return shown
+    kept = found(c, reader, shown)
+    if kept is None:
+        raise NotNowError(shown.id, "what you read of it is not kept any more: begin at offset 0")
+    return kept
+
+
+def keep(c: sa.Connection, now_ms: int, reader: str, shown: Shown) -> None:
     """Keep the text of what is shown, in place of what this reader had begun to read before."""
-    u.c.execute(_DROP, {"by": reader, "of": shown.id, "which": shown.part})
+    c.execute(_DROP, {"by": reader, "of": shown.id, "which": shown.part})
     row = {
         "reader": reader,
         "object_id": shown.id,
@@ -31,9 +51,9 @@ def keep(u: Unit, reader: str, shown: Shown) -> None:
         "text": shown.text,
         "trust": int(shown.trust),
         "private": shown.private,
-        "at_ms": u.now_ms,
+        "at_ms": now_ms,
     }
-    u.c.execute(SNAPSHOT.insert(), row)
+    c.execute(SNAPSHOT.insert(), row)
 
 
 def found(c: sa.Connection, reader: str, shown: Shown) -> Shown | None:

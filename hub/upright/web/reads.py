@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
 
+from upright.core.recall import page
 from upright.core.trigger import Disposition
 from upright.core.wait import WaitKind
 from upright.core.work import TERMINAL, WorkState
+from upright.engine.clock import now_ms
 from upright.store import (
     costs,
     oracle,
+    recall,
+    snapshots,
     views,
     views_devices,
     views_inbox,
@@ -28,6 +33,7 @@ from upright.web.bodies import number
 from upright.web.described import Query, flag, reads, whole
 from upright.web.forms import DISPOSITION
 from upright.web.plain import answer
+from upright.web.principal import PRINCIPAL
 from upright.web.problems import PARTS, ProblemError
 from upright.web.schemas import ANY, TEXT, TIME, TRUTH, array, mapping, maybe, ref, thing
 
@@ -190,16 +196,41 @@ SHOWS: Final[Mapping[str, Callable[[Connection, str], object]]] = {
 }
 
 
-def _show(c: Connection, found: Resolved) -> dict[str, object]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Page:
+    """Which page of something who reads, and when."""
+
+    reader: str
+    part: str
+    offset: int
+    now_ms: int
+
+
+def _show(c: Connection, found: Resolved, wanted: _Page) -> dict[str, object]:
     view = SHOWS.get(found.kind)
-    return {"kind": found.kind, "it": view(c, found.id) if view else row(c, found)}
+    told = {"kind": found.kind, "it": view(c, found.id) if view else row(c, found)}
+    if found.kind not in recall.READERS:
+        return told
+    fresh = recall.show(c, found.id, wanted.part)
+    shown = snapshots.begun(c, wanted.now_ms, wanted.reader, fresh, offset=wanted.offset)
+    return {**told, "shown": page(shown, wanted.offset)}
 
 
-@reads(thing(kind=TEXT, it=ANY))
+@reads(thing(kind=TEXT, it=ANY, shown=ANY))
 async def show(request: web.Request) -> web.Response:
-    """Show whatever has this id: ``{"kind": …, "it": …}``."""
-    prefix = request.match_info["id"]
-    return await _read(request, lambda c: _show(c, resolve(c, prefix)))
+    """Show whatever has this id: ``{"kind": …, "it": …, "shown": …}``.
+
+    ``shown`` is what a model reads of it (B7.1): ``?part=`` is one of its ``parts``, ``?offset=``
+    its ``read_on_at``, which goes on in the text that the first page was of.
+    """
+    prefix, parts = request.match_info["id"], request.app[PARTS]
+    wanted = _Page(
+        reader=f"person:{request[PRINCIPAL].name}",
+        part=request.query.get("part", ""),
+        offset=number(request, "offset", 0),
+        now_ms=now_ms(parts.clock),
+    )
+    return answer(await parts.store.write(lambda c: _show(c, resolve(c, prefix), wanted)))
 
 
 @reads(ref("Trigger"))

@@ -9,9 +9,9 @@ from pydantic.dataclasses import dataclass as arguments
 
 from upright.agent.tools.base import STRICT, Done, Here, Outcome, Tool, refused
 from upright.core.ids import kind_of
-from upright.core.recall import PAGE_CHARS, Shown, page
+from upright.core.recall import page
 from upright.store import access, recall, snapshots
-from upright.store.errors import UnknownIdError
+from upright.store.errors import NotNowError, UnknownIdError
 
 
 @arguments(config=STRICT)
@@ -37,24 +37,14 @@ def _read(here: Here, asked: ReadArguments) -> Outcome:
         shown = recall.show(here.u.c, asked.id, asked.part)
     except UnknownIdError as error:
         raise refused("there is no {}", error.prefix) from error
-    shown = _begun(here, shown, asked.offset)
+    try:
+        shown = snapshots.begun(
+            here.u.c, here.u.now_ms, here.lease.session, shown, offset=asked.offset
+        )
+    except NotNowError as error:
+        raise refused("{}", error) from error
     told = page(shown, asked.offset)
     return Done(body=told, taints=shown.trust, shows=shown.id, private=shown.private)
-
-
-def _begun(here: Here, shown: Shown, offset: int) -> Shown:
-    """Keep the text of a first page, or go on with the one that was kept."""
-    reader = here.lease.session
-    if shown.fixed:
-        return shown
-    if offset == 0:
-        if len(shown.text) > PAGE_CHARS:
-            snapshots.keep(here.u, reader, shown)
-        return shown
-    kept = snapshots.found(here.u.c, reader, shown)
-    if kept is None:
-        raise refused("what you read of {} is not kept any more: begin at offset 0", shown.id)
-    return kept
 
 
 READ: Final = Tool(
