@@ -15,7 +15,7 @@ from itertools import count
 from time import perf_counter
 from typing import Any, Final
 
-_TRIGGER: Final = re.compile(r"\btr_[0-9a-z]{26}\b")
+_TRIGGER: Final = re.compile(r"^\[\d+ of \d+\] trigger (tr_[0-9a-z]{26}) ", re.MULTILINE)
 _HEAD: Final = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 )

@@ -27,6 +27,11 @@ CLIENTS: Final = 8
 HEARD_S: Final = 120.0
 SETTLE_S: Final = 1.0
 TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
+ROOM: Final = """
+[agents.developer]
+open_items = 10000
+"""
+"""One agent has all the items here; by default it may have 50 open at once."""
 NOTES: Final = (
     "the goal is under 5 ms of CPU a step",
     "CPU: all threads of the hub's process, from /proc; intake of the news is in it",
@@ -38,7 +43,7 @@ async def run(world: World) -> Report:
     """Open the items, then send news to all of them at once, round after round."""
     items, rounds = world.pick(200, 10), world.pick(3, 1)
     async with model.serving() as (heard, base):
-        hub = await world.hub(CONFIG.format(model=base, source=SOURCE))
+        hub = await world.hub(f"{CONFIG.format(model=base, source=SOURCE)}{ROOM}")
         links = [await connect(hub.url) for _ in range(CLIENTS)]
         stat = Path(f"/proc/{hub.child.process.pid}/stat")
         busy = _Busy(heard=heard, links=links, host=urlsplit(hub.url).netloc, stat=stat)
