@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from upright.core.compaction import ContextBounds
 from upright.core.fold import QUIET, Quiet
 from upright.core.routing import PassThrough
 
@@ -13,16 +14,18 @@ FOLLOW_UPS: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """How many triggers come for a task after the one that opens it."""
 
 PASSES: Final = tuple(PassThrough)
+ROUTER_TOKENS: Final = 32_000
 NEVER: Final = Quiet(quiet_ms=0, most_ms=0)
 """No window: each trigger wakes at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One way to run a trace: ``folds`` is batching."""
+    """One way to run a trace: ``folds`` is batching, ``compacts`` the router's at 32k tokens."""
 
     passes: PassThrough
     folds: bool = True
+    compacts: bool = False
 
     @property
     def quiet(self) -> Quiet:
@@ -32,7 +35,16 @@ class Arm:
     @property
     def name(self) -> str:
         """How tables name it."""
-        return self.passes.value if self.folds else f"{self.passes.value}, no batching"
+        batching, bound = (
+            ("" if self.folds else ", no batching"),
+            (", 32k" if self.compacts else ""),
+        )
+        return f"{self.passes.value}{batching}{bound}"
+
+    @property
+    def bounds(self) -> ContextBounds:
+        """From how many tokens on a prompt is compacted: a worker's never is."""
+        return ContextBounds(router=ROUTER_TOKENS if self.compacts else 0, worker=0)
 
 
 ARMS: Final = tuple(Arm(passes=passes, folds=folds) for folds in (True, False) for passes in PASSES)

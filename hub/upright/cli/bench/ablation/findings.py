@@ -79,6 +79,7 @@ class Findings:
             {
                 "arm": arm.passes.value,
                 "batching": arm.folds,
+                "compaction": arm.compacts,
                 "follow_ups": follow_ups,
                 "seed": seed,
                 **asdict(outcome),
@@ -92,7 +93,9 @@ class Findings:
         """Read what :meth:`as_rows` wrote."""
         found = cls()
         for row in rows:
-            arm = Arm(passes=PassThrough(row["arm"]), folds=row["batching"])
+            arm = Arm(
+                passes=PassThrough(row["arm"]), folds=row["batching"], compacts=row["compaction"]
+            )
             cell = Cell(arm=arm, follow_ups=row["follow_ups"], seed=row["seed"])
             found.add(cell, outcome_of(row))
         return found

@@ -76,7 +76,7 @@ def _batch(text: str) -> tuple[Heard, ...]:
 
 def _parts(text: str) -> Iterator[Heard]:
     heads = list(_HEADER.finditer(text))
-    ends = [*(head.start() for head in heads[1:]), len(text)]
+    ends = [*(head.start() for head in heads[1:]), len(text)] if heads else []
     for head, end in zip(heads, ends, strict=True):
         body = next(objects_in(text[head.end() : end]), {})
         follower = _FOLLOWED.search(head["hint"] or "")

@@ -48,7 +48,7 @@ PEOPLE: Final = People.of(
 RULES: Final = Rules(version="1", rules=DEFAULT_RULES)
 LIMITS: Final = EngineLimits(turns=16, lease_s=600.0, sweep_s=60.0)
 FROM_OUTSIDE: Final = frozenset({trace.ASKED, trace.SAID, trace.RED})
-LONGEST_S: Final = 7 * 86_400.0
+LONGEST_S: Final = 2 * 86_400.0
 LOOKS_S: Final = 30.0
 
 
@@ -155,7 +155,6 @@ class Run:
         self._accepted: list[Accepted] = []
 
     def _runner(self) -> TurnRunner:
-        limits = AgentLimits()
         return TurnRunner(
             AgentParts(
                 units=self._units,
@@ -167,7 +166,11 @@ class Run:
                 timers=lambda: None,
                 roll=lambda: 0.5,
                 draining=lambda: self._engine.draining,
-                limits=replace(limits, inline_wait_s=self._world.scale * limits.inline_wait_s),
+                limits=replace(
+                    AgentLimits(),
+                    context=self._world.arm.bounds,
+                    inline_wait_s=self._world.scale * AgentLimits().inline_wait_s,
+                ),
             )
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import Final
 
@@ -88,17 +88,26 @@ def _against_plain(found: Findings) -> Table:
 
 
 def _lengths(lengths: Mapping[int, Findings]) -> Table:
+    """None against all, with the same compaction, over how much the one router has seen."""
     measures = ("router decisions", "cache-read tokens", "of them the router's", "completion, s")
     rows = [
         [
             str(tasks),
-            level(found.level(ALL, AT, "cache-read tokens")),
-            *(change(found.change(ALL, NONE, AT, measure=measure)) for measure in measures),
+            "32k" if base.compacts else "none",
+            level(found.level(base, AT, "cache-read tokens")),
+            level(found.level(base, AT, "of them the router's")),
+            *(
+                change(found.change(base, replace(base, passes=NONE.passes), AT, measure=measure))
+                for measure in measures
+            ),
         ]
         for tasks, found in lengths.items()
+        for base in found.arms
+        if base.passes is ALL.passes
     ]
     heading = "Longer traces: none against all, at 1 follow-up a task"
-    columns = ["tasks", "cache-read tokens a task, all", *measures]
+    levels = ["cache-read tokens, all", "of them the router's, all"]
+    columns = ["tasks", "compaction", *levels, *measures]
     return Table(heading=heading, columns=columns, rows=rows)
 
 

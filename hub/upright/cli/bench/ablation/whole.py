@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from upright.cli.bench.ablation.arms import Arm, Cell, Grid
@@ -18,6 +18,7 @@ from upright.store.memory import Memory
 ALL: Final = Arm(passes=PassThrough.ALL)
 NONE: Final = Arm(passes=PassThrough.NONE)
 TASKS: Final = 6
+LONG_ARMS: Final = tuple(replace(arm, compacts=on) for on in (False, True) for arm in (ALL, NONE))
 LENGTHS: Final = (6, 24, 96)
 """How many tasks the one router's session sees, in the runs on longer traces."""
 LONG_SEEDS: Final = 5
@@ -104,10 +105,10 @@ def measure(grid: Grid, memory: Memory, *, shows: bool = False) -> Findings:
 
 
 def longer(seeds: int, memory: Memory, *, shows: bool = False) -> dict[int, Findings]:
-    """Run longer traces at one follow-up a task, with pass-through and without."""
+    """Run longer traces at one follow-up a task, with and without pass-through and compaction."""
     return {
         tasks: measure(
-            Grid(seeds=seeds, tasks=tasks, arms=(ALL, NONE), follow_ups=(1.0,)),
+            Grid(seeds=seeds, tasks=tasks, arms=LONG_ARMS, follow_ups=(1.0,)),
             memory,
             shows=shows,
         )
