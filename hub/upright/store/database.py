@@ -99,7 +99,7 @@ class Store:
 
     def _query(self, query: Callable[[Connection], T]) -> T:
         try:
-            with QuickConnection(self._readers) as connection:
+            with QuickConnection(self._readers) as connection, connection.begin():
                 return query(connection)
         except sa.exc.DBAPIError as error:
             lost = unfit(error)

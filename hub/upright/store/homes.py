@@ -97,10 +97,14 @@ def add(u: Unit, agent: str, template: str, files: Mapping[str, str], *, by: str
     record(u, "agent.added", About(), {"agent": agent, "template": template, "by": by})
 
 
+_OF_SESSION: Final = sa.select(SESSION.c.agent, SESSION.c.home_seq).where(
+    SESSION.c.id == sa.bindparam("session")
+)
+
+
 def of_session(c: sa.Connection, session: str) -> tuple[str, int]:
     """Return a session's agent, and up to where it knows that agent's home."""
-    mine = sa.select(SESSION.c.agent, SESSION.c.home_seq).where(SESSION.c.id == session)
-    row = c.execute(mine).one_or_none()
+    row = c.execute(_OF_SESSION, {"session": session}).one_or_none()
     if row is None:
         raise UnknownIdError(session)
     return str(row.agent), int(row.home_seq)

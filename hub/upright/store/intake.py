@@ -47,6 +47,11 @@ _UNREAD: Final = (
     .where(DELIVERY.c.session_id == sa.bindparam("session"), DELIVERY.c.taken_n.is_(None))
     .order_by(TRIGGER.c.seq)
 )
+_READ: Final = sa.select(TRIGGER).where(TRIGGER.c.id == sa.bindparam("trigger"))
+_GIVEN: Final = sa.select(DELIVERY.c.id).where(
+    DELIVERY.c.session_id == sa.bindparam("session"),
+    DELIVERY.c.trigger_id == sa.bindparam("trigger"),
+)
 _TAKEN: Final = (
     DELIVERY.update()
     .where(
@@ -320,7 +325,7 @@ def notify(
 
 def read(c: sa.Connection, trigger: str) -> StoredTrigger | None:
     """Read a trigger as it was stored, without its raw bytes."""
-    row = c.execute(sa.select(TRIGGER).where(TRIGGER.c.id == trigger)).one_or_none()
+    row = c.execute(_READ, {"trigger": trigger}).one_or_none()
     return None if row is None else _read(row)
 
 
@@ -384,5 +389,4 @@ def fall_back(u: Unit, session: str, of: Sequence[ThreadId] | None = None) -> li
 
 def was_delivered(c: sa.Connection, session: str, trigger: str) -> bool:
     """Say whether a session was ever given this trigger, or handed it on to a worker."""
-    mine = sa.and_(DELIVERY.c.session_id == session, DELIVERY.c.trigger_id == trigger)
-    return c.scalar(sa.select(DELIVERY.c.id).where(mine)) is not None
+    return c.scalar(_GIVEN, {"session": session, "trigger": trigger}) is not None

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from click.testing import CliRunner
 
-from upright.cli.bench.ablation import trace
+from upright.cli.bench.ablation import arms, trace
 from upright.cli.bench.ablation.arms import ARMS, Arm, Cell, Grid
 from upright.cli.bench.ablation.books import Books
 from upright.cli.bench.ablation.command import p4
@@ -77,6 +77,17 @@ def test_prompts_only_grow_and_a_storm_is_folded(memory: Memory) -> None:
     assert (folded.busts, each.busts, each.folded) == (0, 0, 0)
     assert folded.folded
     assert folded.worker.calls <= each.worker.calls
+
+
+@pytest.mark.clause("B5.5")
+def test_a_router_that_is_compacted_reads_less_and_forgets_nothing(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arms, "ROUTER_TOKENS", 6_000)
+    whole, compacted = (played(replace(NONE, compacts=on), 4.0, memory) for on in (False, True))
+    assert compacted.router.calls > whole.router.calls  # the summaries are calls, too
+    assert compacted.router.input < whole.router.input
+    assert (compacted.told, compacted.worker.calls) == (whole.told, whole.worker.calls)
 
 
 # ------------------------------------------------------------------ it would notice
