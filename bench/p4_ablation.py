@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from bench.curves import Curves, Point
@@ -50,9 +51,9 @@ def report(whole: Whole) -> Report:
         )
         for one in tables(whole)
     ]
-    shown[-1] = Table(
-        heading=shown[-1].heading, columns=shown[-1].columns, rows=shown[-1].rows, notes=NOTES
-    )
+    runs = next(iter(whole.found.runs.values()))
+    size = f"{len(runs)} seeds, {runs[0].tasks} tasks a trace"
+    shown[-1] = replace(shown[-1], notes=(size, *NOTES))
     found = whole.found
     plots = [
         _changes(found, "p4-decisions", "router decisions", {"published: +30 %": 30.0}),

@@ -17,11 +17,11 @@ from upright.store.memory import Memory
 
 ALL: Final = Arm(passes=PassThrough.ALL)
 NONE: Final = Arm(passes=PassThrough.NONE)
-TASKS: Final = 6
+TASKS: Final = 4
 LONG_ARMS: Final = tuple(replace(arm, compacts=on) for on in (False, True) for arm in (ALL, NONE))
 LENGTHS: Final = (6, 24, 96)
 """How many tasks the one router's session sees, in the runs on longer traces."""
-LONG_SEEDS: Final = 5
+LONG_SEEDS: Final = 3
 TOLERATED: Final = 0.005
 """How far tokens may differ on the real clock: the results of commands say how long they took."""
 
