@@ -181,6 +181,13 @@ def test_a_side_that_was_never_met_comes_first_however_often_the_other_was() -> 
     assert {one.dooms[0].place for one in others} == {never}
 
 
+def test_what_was_never_met_may_still_come_when_a_story_has_had_its_kills() -> None:
+    never = Place(Victim.HUB, "work.completed", Side.AFTER)
+    draw = Draw(met(10_000, but=never), Dice(1))
+    assert [doom.place for doom in draw.unmet(Victim.HUB).dooms] == [never]
+    assert draw.unmet(Victim.EXECD).dooms == ()
+
+
 def test_nothing_is_drawn_once_all_have_landed() -> None:
     counts = tally(1)
     counts.add(Mark(place=QUEUED, inside_turn=False, pid=1))

@@ -124,6 +124,14 @@ class Draw:
         chosen = dict.fromkeys((*inside[:AT_ONCE], *others))
         return Drawn(dooms=tuple(self._doom(place) for place in chosen))
 
+    def unmet(self, mode: Victim) -> Drawn:
+        """Draw those places of this mode at which no kill has landed yet."""
+        if not self._tally.left:
+            return Drawn()
+        mine = self._mine(mode, lambda stop: stop not in _PRESSED | _OUTSIDE)
+        missed = self._sorted(place for place in mine if not self._tally.met[place])
+        return Drawn(dooms=tuple(Doom(place=place) for place in missed[:AT_ONCE]))
+
     def _mine(self, mode: Victim, wanted: Callable[[str], bool]) -> list[Place]:
         is_hub = mode is Victim.HUB
         places = self._tally.places

@@ -21,7 +21,8 @@ from upright.cli.demo.stage import PYTHON, Plan, Stage
 from upright.engine.ports import Clock
 
 STOPS_S: Final = 15.0
-MOST_A_STORY: Final = 12  # then it is left alone, so that it has an end
+MOST_A_STORY: Final = 12  # then it is left alone, so that it has an end;
+MORE_AT_ITS_END: Final = 3  # but what only its end brings, and no kill has met, may still come
 CONFIG: Final = """
 [limits]
 inline_wait_s = 1.0
@@ -161,6 +162,8 @@ class Rig:
         drawn = Drawn()
         if here < MOST_A_STORY:
             drawn = self._draw.next(self._mode, is_late=here >= MOST_A_STORY / 2)
+        elif here < MOST_A_STORY + MORE_AT_ITS_END:
+            drawn = self._draw.unmet(self._mode)
         write_dooms(self.files, list(drawn.dooms))
         if drawn.outside is not None:
             reaper = Reaper(
