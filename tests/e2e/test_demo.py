@@ -16,6 +16,7 @@ pytestmark = pytest.mark.timeout(80)  # it may take 60 s by its own word, on a b
 STEPS: Final = ("set_up", "webhook", "opened", "first_command", "pushed", "success", "completed")
 
 
+@pytest.mark.case("OC/21913")
 @pytest.mark.parametrize("seed", [7, 21])
 async def test_a_red_run_turns_green_and_every_check_holds(tmp_path: Path, seed: int) -> None:
     async with demo(tmp_path, "--seed", str(seed)) as process:

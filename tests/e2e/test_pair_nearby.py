@@ -74,6 +74,7 @@ async def mine(tmp_path: Path) -> AsyncIterator[Mine]:
     assert str(tmp_path / "hub" / "api.token") in said.decode()  # `up` tells the way
 
 
+@pytest.mark.case("OC/35796")
 @pytest.mark.clause("E1.6")
 async def test_a_hub_of_ones_own_is_paired_by_its_token_file_and_asks_nobody(mine: Mine) -> None:
     code, out, err = await mine.pair()

@@ -241,6 +241,7 @@ async def test_each_measure_of_an_item_stops_it(
     assert (await hub.item(item)).state is WorkState.WAITING_SYSTEM
 
 
+@pytest.mark.case("HE/23419")
 @pytest.mark.clause("B13.1")
 @pytest.mark.parametrize("measure", [Measure.RETRIES, Measure.USD_MICROS])
 async def test_retries_and_money_stop_a_source(hub: StillHub, measure: Measure) -> None:

@@ -43,6 +43,7 @@ def test_what_is_no_budget_is_wrong_usage(
     assert "Traceback" not in typed.err
 
 
+@pytest.mark.case("OC/24636")
 @pytest.mark.clause("B16.2")
 @pytest.mark.parametrize(
     ("facet", "name"),

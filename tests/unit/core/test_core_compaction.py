@@ -160,6 +160,7 @@ def test_an_earlier_cards_decisions_are_kept_and_their_number_is_bounded() -> No
     assert decisions([SYSTEM, said(card.text)]) == ()
 
 
+@pytest.mark.case("OC/17727")
 @pytest.mark.clause("B5.5")
 def test_what_is_pinned_stands_on_the_card_whatever_the_summary_says() -> None:
     pins = Pins(
