@@ -15,6 +15,7 @@ from fixtures.pulls import open_pull
 from fixtures.spine import SECRET, Spine, raised
 
 pytestmark = pytest.mark.timeout(90)
+ENDLESS: Final = frozenset({"/v1/events", "/v1/device", "/v1/backup"})
 KEPT: Final = frozenset({"api.token", "hub.key", "device.key"})
 
 
@@ -53,8 +54,28 @@ def leaks(spine: Spine, secrets: dict[str, bytes]) -> list[str]:
     return found
 
 
+async def said(spine: Spine) -> dict[str, bytes]:
+    """Ask the hub for whatever it tells without an id: API, pages, gauges, problems, programs."""
+    found: dict[str, bytes] = {}
+    described = await spine.hub.get("/v1/openapi.json")
+    paths = [path for path, ways in described["paths"].items() if "get" in ways and "{" not in path]
+    more = ("/", "/needs", "/devices", "/healthz", "/readyz", "/v1/nowhere", "/v1/work/wk_no")
+    headers = {"Authorization": f"Bearer {spine.hub.token}"}
+    for path in sorted({*paths, *more} - ENDLESS):
+        async with spine.hub.session.get(f"{spine.hub.base}{path}", headers=headers) as answer:
+            found[path] = await answer.read()
+    async with spine.hub.session.post(f"{spine.hub.base}/hooks/small", data=b"{") as answer:
+        found["a bad signature"] = await answer.read()
+    trigger = (await spine.inbox())[0]["id"]
+    for words in (("doctor",), ("doctor", "--json"), ("why", trigger), ("show", trigger)):
+        typed = await spine.upright(*words)
+        found[" ".join(words)] = (typed.out + typed.err).encode()
+    return found
+
+
 @pytest.mark.case("OC/50614")
-async def test_planted_secrets_are_in_no_file_and_no_log(tmp_path: Path) -> None:
+@pytest.mark.clause("B14.5")
+async def test_planted_secrets_are_in_no_file_no_log_and_no_answer(tmp_path: Path) -> None:
     async with raised(tmp_path) as spine:
         await open_pull(spine, 7)
         await spine.kill("execd")
@@ -63,8 +84,18 @@ async def test_planted_secrets_are_in_no_file_and_no_log(tmp_path: Path) -> None
         await spine.start_hub()
         await spine.until(spine.online)
         secrets = await asyncio.to_thread(secrets_of, spine)
+        copied = await spine.upright("db", "backup", str(tmp_path / "copy"))
+        assert copied.code == 0, copied.err
+        told = await said(spine)
         assert await asyncio.to_thread(leaks, spine, secrets) == []
         lines = "\n".join(spine.lines).encode()
     assert set(secrets) >= KEPT
+    assert len(told) > 30
+    assert [
+        f"{name} in {where}"
+        for where, data in told.items()
+        for name, secret in secrets.items()
+        if any(form in data for form in forms(secret))
+    ] == []
     assert all(len(secret) >= 16 for secret in secrets.values())
     assert not [name for name, secret in secrets.items() if secret in lines]
