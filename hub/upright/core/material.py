@@ -25,6 +25,7 @@ _HIDDEN_FAR: Final = "\U000e0000-\U000e0fff"  # tags, and more selectors than an
 _UNSAFE: Final = re.compile(
     f"[{_BRACKETS}{_WIDE_BRACKETS}{_LINES_AND_CONTROLS}{_HIDDEN}{_HIDDEN_FAR}]"
 )
+_UNSEEN: Final = re.compile(f"[{_LINES_AND_CONTROLS}{_HIDDEN}{_HIDDEN_FAR}]")
 _FAR: Final = 0x10000
 
 
@@ -44,6 +45,11 @@ def _escape(found: re.Match[str]) -> str:
         return f"\\u{point:04x}"
     high, low = divmod(point - _FAR, 0x400)
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+def visible(text: str) -> str:
+    """Write what can't be seen, or turns the direction of reading, as escapes, for people."""
+    return _UNSEEN.sub(_escape, text)
 
 
 def block(label: str, trust: Trust, value: object) -> str:

@@ -33,6 +33,8 @@ def read_rules(text: str, *, origin: str) -> tuple[Rule, ...]:
     """
     try:
         table: dict[str, Any] = tomllib.loads(text)
+    except RecursionError as error:
+        raise SettingsError("", origin, "this is nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError("", origin, f"this is no TOML: {error}") from error
     rules = parse(_File, table, Place(key="", origin=origin)).rules

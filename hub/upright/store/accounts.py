@@ -11,7 +11,13 @@ from upright.core.admission import Claims
 from upright.core.roles import Role
 from upright.store.errors import NotNowError, UnknownIdError
 from upright.store.events import About, record
-from upright.store.tables_people import ACCOUNT, ACCOUNT_SUBJECT, API_TOKEN, SIGN_IN
+from upright.store.tables_people import (
+    ACCOUNT,
+    ACCOUNT_SUBJECT,
+    API_TOKEN,
+    SIGN_IN,
+    SIGN_IN_LINK,
+)
 from upright.store.unit import Unit
 
 LOCAL_ID: Final = "local"
@@ -107,7 +113,7 @@ def join(u: Unit, account: Account, claims: Claims) -> None:
 
 
 def revoke(u: Unit, name: str) -> Account:
-    """Take everything away from a person: every sign-in ends, every token is dead.
+    """Take everything away from a person: every sign-in ends, every token and link is dead.
 
     Raises:
         UnknownIdError: there is no such account.
@@ -122,6 +128,7 @@ def revoke(u: Unit, name: str) -> Account:
     u.c.execute(SIGN_IN.update().where(live).values(ended_at_ms=at))
     theirs = sa.and_(API_TOKEN.c.account_id == account.id, API_TOKEN.c.revoked_at_ms.is_(None))
     u.c.execute(API_TOKEN.update().where(theirs).values(revoked_at_ms=at))
+    u.c.execute(SIGN_IN_LINK.delete().where(SIGN_IN_LINK.c.account_id == account.id))
     record(u, "account.revoked", About(), {"name": name})
     return account
 

@@ -131,15 +131,16 @@ def add_link(u: Unit, account: Account, code: str, *, life_ms: int) -> None:
     )
 
 
-def spend_link(u: Unit, code: str) -> Account | None:
+def spend_link(u: Unit, code: str, *, here: bool) -> Account | None:
     """Spend a link; None: there is none, it is too old, or somebody has been here before.
 
-    Two visits at once: one of them wins.
+    Two visits at once: one of them wins. One for the machine's owner is spent *here* alone.
     """
     mine = sa.and_(
         SIGN_IN_LINK.c.hash == hashed(code),
         SIGN_IN_LINK.c.spent_at_ms.is_(None),
         SIGN_IN_LINK.c.ends_at_ms > u.now_ms,
+        *([] if here else [SIGN_IN_LINK.c.account_id != accounts.LOCAL_ID]),
     )
     account = u.c.scalar(sa.select(SIGN_IN_LINK.c.account_id).where(mine))
     spent = u.c.execute(SIGN_IN_LINK.update().where(mine).values(spent_at_ms=u.now_ms))

@@ -30,6 +30,7 @@ class Token:
     id: str
     account: str
     scopes: frozenset[Scope]
+    ends_at_ms: int
     used_at_ms: int = 0
 
 
@@ -90,7 +91,13 @@ def holding(c: sa.Connection, secret: str, now_ms: int) -> Token | None:
     if row is None:
         return None
     scopes = scopes_of(codec.STRINGS.load(row.scopes_json))
-    return Token(id=row.id, account=row.account_id, scopes=scopes, used_at_ms=row.used_at_ms or 0)
+    return Token(
+        id=row.id,
+        account=row.account_id,
+        scopes=scopes,
+        ends_at_ms=row.ends_at_ms,
+        used_at_ms=row.used_at_ms or 0,
+    )
 
 
 def is_due(found: Token, now_ms: int) -> bool:

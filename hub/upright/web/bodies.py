@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import parse_qsl
 
 import orjson
 from aiohttp import web
 
 from upright.web.problems import PARTS, ProblemError
 
+FORM: Final = "application/x-www-form-urlencoded"
+MOST_FIELDS: Final = 50
 CHUNK_BYTES: Final = 64 * 1024
 _BODY: Final = web.RequestKey("body", bytes)
 """What was read already: it comes off the socket once, and is looked at before its handler."""
@@ -47,6 +50,28 @@ async def _drain(request: web.Request, cap_bytes: int) -> bytes:
         if len(body) > cap_bytes:
             raise _too_large(cap_bytes)
     return bytes(body)
+
+
+async def read_form(request: web.Request) -> dict[str, str]:
+    """Read the fields of a page's form, each of which stands there once.
+
+    Raises:
+        ProblemError: as for :func:`read_capped`; 415 for another kind of form, 400 for a broken
+            one.
+    """
+    if request.content_type != FORM:
+        detail = f"send the form as {FORM}"
+        raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "body.type", detail)
+    body = await read_capped(request, request.app[PARTS].limits.max_json_bytes)
+    try:
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        fields = dict(pairs)
+    except ValueError as error:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "body.form", "this is no form") from error
+    if len(fields) < len(pairs):
+        detail = "a field of a form stands in it once"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "body.form", detail)
+    return fields
 
 
 async def read_fields(request: web.Request, *names: str) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ class Credential:
 
 CREDENTIAL: Final = web.RequestKey("credential", Credential)
 SIGN_IN: Final = web.RequestKey("sign_in", SignIn)
+TOKEN: Final = web.RequestKey("token", Token)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +55,12 @@ def shown(request: web.Request) -> Credential | None:
     """Read what a request shows; None: nothing. A header goes before a cookie."""
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     if scheme:
-        usable = scheme.lower() == "bearer" and len(secret) <= MAX_SECRET
+        usable = scheme.lower() == "bearer" and len(secret) <= MAX_SECRET and secret.isascii()
         return Credential(Via.API, secret.strip() if usable else "")
     cookie = request.cookies.get(cookie_name(request.app[PARTS].doors), "")
-    return Credential(Via.SESSION, cookie[:MAX_SECRET]) if cookie else None
+    if not cookie:
+        return None
+    return Credential(Via.SESSION, cookie[:MAX_SECRET] if cookie.isascii() else "?")  # nobody's
 
 
 def is_local(request: web.Request, credential: Credential) -> bool:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from upright.web.bodies import FORM, read_form
 from upright.web.credential import CREDENTIAL
 from upright.web.principal import PRINCIPAL, Via
 from upright.web.problems import PARTS, ProblemError
@@ -22,7 +23,6 @@ from upright.web.problems import PARTS, ProblemError
 HEADER: Final = "X-CSRF-Token"
 FIELD: Final = "csrf"
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 _OURS: Final = frozenset({"same-origin", "none"})
 
 
@@ -47,9 +47,9 @@ async def check(request: web.Request) -> None:
         return
     check_origin(request)
     given = request.headers.get(HEADER, "")
-    if not given and request.content_type in FORMS:
-        given = await _field(request)
-    if not hmac.compare_digest(given.encode(), csrf_of(request).encode()):
+    if not given and request.content_type == FORM:
+        given = (await read_form(request)).get(FIELD, "")
+    if not given.isascii() or not hmac.compare_digest(given.encode(), csrf_of(request).encode()):
         detail = f"send the page's token, as {HEADER} or in the form's field {FIELD}"
         raise ProblemError(HTTPStatus.FORBIDDEN, "csrf.token", detail)
 
@@ -62,17 +62,16 @@ def check_origin(request: web.Request) -> None:
     """
     site = request.headers.get("Sec-Fetch-Site", "none")
     origin = request.headers.get("Origin")
-    ours = {urlsplit(f"//{request.host}").netloc}
+    ours = {_netloc(f"//{request.host}")} - {""}
     if public := urlsplit(request.app[PARTS].doors.terms.origin).netloc:
         ours.add(public)
-    if site not in _OURS or (origin is not None and urlsplit(origin).netloc not in ours):
+    if site not in _OURS or (origin is not None and _netloc(origin) not in ours):
         detail = "another site has sent this; nothing was done"
         raise ProblemError(HTTPStatus.FORBIDDEN, "csrf.origin", detail)
 
 
-async def _field(request: web.Request) -> str:
-    limit = request.app[PARTS].limits.max_json_bytes
-    if request.content_length is None or request.content_length > limit:
+def _netloc(address: str) -> str:
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
         return ""
-    value = (await request.post()).get(FIELD, "")
-    return value if isinstance(value, str) else ""

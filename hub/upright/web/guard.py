@@ -13,10 +13,12 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from upright.core.roles import Scope
 from upright.web import csrf, record
 from upright.web.credential import (
     CREDENTIAL,
     SIGN_IN,
+    TOKEN,
     Credential,
     Found,
     find,
@@ -53,9 +55,18 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         raise
     async with record.kept(request, need):
         require(request, need.role, runs=need.runs)
+        _check_scope(request)
         await csrf.check(request)
         await check_path(request)
         return await handler(request)
+
+
+def _check_scope(request: web.Request) -> None:
+    """Refuse whatever changes something to a token that is for reading, also of one's own."""
+    who = request[PRINCIPAL]
+    if request.method not in csrf.SAFE and who.scopes <= {Scope.READ}:
+        detail = "this token is for reading"
+        raise ProblemError(HTTPStatus.FORBIDDEN, "scope.read", detail)
 
 
 def _is_page(request: web.Request) -> bool:
@@ -109,6 +120,8 @@ async def _come_in(request: web.Request) -> None:
     request[CREDENTIAL], request[PRINCIPAL] = credential, found.principal
     if found.sign_in is not None:
         request[SIGN_IN] = found.sign_in
+    if found.token is not None:
+        request[TOKEN] = found.token
     await note_use(request, found)
 
 
@@ -116,7 +129,8 @@ async def _tried(request: web.Request, credential: Credential) -> Found:
     """Find whose a credential is; wrong ones are counted, and too many stop all further tries."""
     failed = request.app[PARTS].doors.failed
     remote = remote_of(request, request.app[PARTS].doors.terms.proxies)
-    if not is_local(request, credential) and (wait_s := failed.wait_s(remote)) > 0:
+    guessed = credential.via is not Via.SESSION and not is_local(request, credential)
+    if guessed and (wait_s := failed.wait_s(remote)) > 0:
         detail = "too many wrong tokens came from this address"
         raise ProblemError(429, "sign_in.too_many", detail, retry_after_s=wait_s)
     found = await find(request, credential)

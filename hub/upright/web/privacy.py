@@ -19,8 +19,7 @@ from upright.core.ids import PREFIXES
 from upright.store import privacy
 from upright.store.errors import UnknownIdError
 from upright.store.privacy import NOTHING
-from upright.web.bodies import read_capped
-from upright.web.csrf import FORMS
+from upright.web.bodies import FORM, read_capped, read_form
 from upright.web.plain import encode
 from upright.web.principal import PRINCIPAL
 from upright.web.problems import PARTS
@@ -57,16 +56,16 @@ async def _named(request: web.Request) -> list[str]:
     said = [*request.query.items(), *await _fields(request)]
     named = [value for key, value in said if key in NAMES]
     words = [found.group() for _, value in said for found in _ID.finditer(value)]
-    return [*request.match_info.values(), *named, *words]
+    path = [value for key, value in request.match_info.items() if key in NAMES]
+    return [*path, *named, *words]
 
 
 async def _fields(request: web.Request) -> list[tuple[str, str]]:
     """Return the texts of a body: a form's, or a JSON object's; its handler judges any other."""
     if not request.can_read_body:
         return []
-    if request.content_type in FORMS:
-        form = await request.post()
-        return [(key, value) for key, value in form.items() if isinstance(value, str)]
+    if request.content_type == FORM:
+        return list((await read_form(request)).items())
     body = await read_capped(request, request.app[PARTS].limits.max_json_bytes)
     try:
         given = orjson.loads(body)
@@ -85,7 +84,10 @@ async def private(request: web.Request, handler: Handler) -> web.StreamResponse:
         return response
     body = response.body if isinstance(response.body, bytes) else b""
     if response.content_type == "application/json":
-        response.body = encode(seen(orjson.loads(body), found))
+        try:
+            response.body = encode(seen(orjson.loads(body), found))
+        except UnknownIdError:  # as one says of what isn't there
+            raise UnknownIdError(request.match_info.get("id", request.path)) from None
     elif holds(body.decode("utf-8", "replace"), found):
         raise UnknownIdError(request.path)
     return response

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -13,13 +14,14 @@ from aiohttp import web
 from upright.core.admission import Claims
 from upright.core.trigger import Person
 from upright.store import accounts, audit_trail, signins
-from upright.store.accounts import LOCAL_ID, Account
+from upright.store.accounts import Account
 from upright.store.acting import Deed
 from upright.store.signins import Browser, Flow
 from upright.store.unit import Unit
 from upright.web.credential import SIGN_IN, cookie_name
 from upright.web.csrf import check_origin
 from upright.web.doors import COOKIE_BYTES, Doors
+from upright.web.guard import LOOPBACK, host_name
 from upright.web.oidc import Provider, SignInError, Visit
 from upright.web.pages import layout
 from upright.web.problems import PARTS, ProblemError
@@ -47,7 +49,7 @@ def routes() -> Iterable[web.RouteDef]:
     """Return the paths of this part."""
     return (
         web.get("/sign-in", page),
-        web.get("/sign-in/link/{code}", by_link),
+        web.get("/sign-in/link/{code}", by_link, allow_head=False),
         web.get("/sign-in/start", start),
         web.get("/sign-in/return", returned),
         web.post("/sign-out", sign_out),
@@ -56,7 +58,10 @@ def routes() -> Iterable[web.RouteDef]:
 
 def own_path(wanted: str) -> str:
     """Return a path of this hub to go to, or the home page: never another site's address."""
-    address = urlsplit(wanted)
+    try:
+        address = urlsplit(wanted)
+    except ValueError:
+        return HOME
     outside = address.scheme or address.netloc or not wanted.startswith("/")
     odd = wanted.startswith(("//", "/\\")) or "\\" in wanted or not wanted.isprintable()
     inner = address.path.startswith(("/sign-in", "/sign-out", "/v1/"))
@@ -85,11 +90,11 @@ async def by_link(request: web.Request) -> web.StreamResponse:
     check_origin(request)
     remote = _check_tries(request)
     code = request.match_info["code"][:MAX_CODE]
-    here = request.url.host in {"localhost", "127.0.0.1", "::1"}
+    here = _is_here(request, remote)
 
     def unit(u: Unit) -> tuple[Account, str] | None:
-        account = signins.spend_link(u, code)
-        if account is None or (account.id == LOCAL_ID and not here):
+        account = signins.spend_link(u, code, here=here)
+        if account is None:
             audit_trail.add(u, _deed("", "", "link", remote), "sign_in.link")
             return None
         return _let_in(u, request, account, "link")
@@ -103,6 +108,15 @@ async def by_link(request: web.Request) -> web.StreamResponse:
         said = "this link is spent or too old; ask for another: <code>upright login</code>"
         return _html(f"<p>{said}</p>", HTTPStatus.GONE)
     return _come_in(request, *entered, next_path=HOME)
+
+
+def _is_here(request: web.Request, remote: str) -> bool:
+    """Say whether a visit comes from this machine, by its socket as well as by its word."""
+    try:
+        from_here = ip_address(remote).is_loopback
+    except ValueError:
+        return False
+    return from_here and host_name(request.host) in LOOPBACK
 
 
 # ------------------------------------------------------------------ by the provider

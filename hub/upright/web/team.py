@@ -17,7 +17,7 @@ from upright.store.audit_trail import Wanted
 from upright.store.errors import UnknownIdError
 from upright.store.unit import Unit
 from upright.web.bodies import number, read_fields
-from upright.web.credential import SIGN_IN
+from upright.web.credential import SIGN_IN, TOKEN
 from upright.web.csrf import csrf_of
 from upright.web.described import does, flag, reads, text, whole
 from upright.web.doors import CODE_BYTES
@@ -29,6 +29,7 @@ from upright.web.schemas import TEXT, TIME, TRUTH, WHOLE, array, thing
 
 DAY_MS: Final = 86_400_000
 MAX_NAME: Final = 100
+_DIGITS: Final = 6
 _ROLE: Final = {**TEXT, "enum": [role.word for role in Role]}
 YES: Final = {"yes": True, "no": False}
 
@@ -93,7 +94,10 @@ async def new_token(request: web.Request) -> web.Response:
         detail = f"{who.name} is here as {who.role.word}, and can't give more than that"
         raise ProblemError(HTTPStatus.FORBIDDEN, "role.too_low", detail)
     most = doors.terms.token_days
-    if not (days_said.isascii() and days_said.isdigit() and 0 < int(days_said[:6]) <= most):
+    if not (days_said.isascii() and days_said.isdigit() and len(days_said) <= _DIGITS):
+        days_said = "0"
+    days = int(days_said)
+    if not 0 < days <= most:
         detail = f"days is a whole number from 1 to {most}"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "body.fields", detail)
     if len(name) > MAX_NAME or not name.isprintable():
@@ -103,7 +107,9 @@ async def new_token(request: web.Request) -> web.Response:
 
     def unit(u: Unit) -> dict[str, object]:
         account = _account(u, who)
-        ends = u.now_ms + int(days_said) * DAY_MS
+        ends = u.now_ms + days * DAY_MS
+        if TOKEN in request:  # what a token makes does not outlive it
+            ends = min(ends, request[TOKEN].ends_at_ms)
         token = tokens.add(u, account, secret, name=name, scopes=scopes, ends_at_ms=ends)
         return {"id": token, "token": secret, "scopes": sorted(scopes), "ends_at_ms": ends}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,34 @@ async def test_a_manifest_that_is_broken_or_lost_loses_no_text(hub: StillHub, ro
     assert done.conflicts == [NOTE]
     known = json.loads((root / "developer" / MANIFEST).read_text())
     assert known[NOTE] == homes.digest("the owner's\n")
+
+
+@pytest.mark.parametrize("deep", ["[" * 20_000, '{"a":' * 20_000])
+async def test_a_manifest_that_is_nested_without_end_is_no_manifest(
+    hub: StillHub, root: Path, deep: str
+) -> None:
+    await synced(hub, root)
+    (root / "developer" / MANIFEST).write_text(deep, encoding="ascii")
+    assert not (await synced(hub, root)).refused
+
+
+def lay_odd(name: str) -> None:
+    path = Path(name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("x", encoding="ascii")
+
+
+async def test_a_name_that_is_no_text_is_refused_and_told_as_one(hub: StillHub, root: Path) -> None:
+    await synced(hub, root)
+    odd = os.fsdecode(bytes(root / "developer" / "notes") + b"/\xff.md")
+    lay_odd(odd)
+    (told,) = (await synced(hub, root)).refused
+    assert told.isascii()
+
+
+async def test_a_home_that_can_not_be_written_holds_up_no_other(hub: StillHub, root: Path) -> None:
+    await synced(hub, root)
+    (root / "developer" / MANIFEST).unlink()
+    (root / "developer" / MANIFEST).mkdir()
+    assert (await synced(hub, root)).refused.keys() == {"."}
+    assert not (await synced(hub, root, "router")).refused

@@ -91,10 +91,11 @@ def test_a_sign_in_stands_until_it_is_idle_or_over(at: At) -> None:
 def test_a_link_is_spent_by_the_first_visit(at: At) -> None:
     u = at(0)
     signins.add_link(u, accounts.LOCAL, "code", life_ms=100)
-    assert signins.spend_link(at(100), "code") is None
-    assert signins.spend_link(at(99), "code") is accounts.LOCAL
-    assert signins.spend_link(at(99), "code") is None
-    assert signins.spend_link(at(99), "another") is None
+    assert signins.spend_link(at(100), "code", here=True) is None
+    assert signins.spend_link(at(99), "code", here=False) is None  # and it is not spent by that
+    assert signins.spend_link(at(99), "code", here=True) is accounts.LOCAL
+    assert signins.spend_link(at(99), "code", here=True) is None
+    assert signins.spend_link(at(99), "another", here=True) is None
 
 
 def test_a_visit_comes_back_once_in_time_and_to_its_own_browser(at: At) -> None:

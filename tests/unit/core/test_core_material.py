@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from upright.core.mandate import Trust
-from upright.core.material import block, escaped, tamed, tool_result
+from upright.core.material import block, escaped, tamed, tool_result, visible
 
 JOINERS: Final = "\u200c\u200d"  # emoji and several scripts can't be written without them
 VISIBLE_FORMAT: Final = frozenset(
@@ -79,3 +79,10 @@ def test_what_people_write_every_day_stays_readable() -> None:
     said = '«Bonjour» 《三体》 नमस्ते می‌خواهم 👩‍👩‍👧 ☺️ it\'s 5 % [ok] {x} "q"'
     assert json.loads(escaped(said)) == said
     assert escaped(said) == json.dumps(said, ensure_ascii=False)
+
+
+@pytest.mark.clause("B14.3")
+def test_people_see_what_hides_or_turns_and_everything_else_as_it_is() -> None:
+    assert visible("pay \u202e001\u202c\u200b now") == "pay \\u202e001\\u202c\\u200b now"
+    assert visible("a < b\n\t\u300a\u4e09\u300b") == "a < b\n\t\u300a\u4e09\u300b"
+    assert visible("\U000e0041") == "\\udb40\\udc41"

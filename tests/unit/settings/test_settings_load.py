@@ -12,6 +12,7 @@ from upright.core.gate import Mode, Verdict
 from upright.core.routing import PassThrough
 from upright.settings.errors import SettingsError
 from upright.settings.load import explain, home_of, load
+from upright.settings.rules import read_rules
 from upright.settings.shape import Limits, Settings
 
 WHOLE = """
@@ -262,3 +263,8 @@ def test_pass_through_is_all_people_or_none(tmp_path: Path, value: PassThrough) 
 def test_the_home_is_what_the_variable_names(tmp_path: Path) -> None:
     assert home_of({"UPRIGHT_HOME": str(tmp_path)}) == tmp_path
     assert home_of({}).name == "upright"
+
+
+def test_rules_that_are_nested_without_end_are_refused_in_one_sentence() -> None:
+    with pytest.raises(SettingsError, match="nested too deeply"):
+        read_rules("x = " + "[" * 5_000, origin="f")

@@ -46,6 +46,9 @@ def scan(folder: Path) -> Found:
     texts, refused = dict[str, str](), dict[str, str]()
     for count, path in enumerate(_files(folder, refused)):
         name = path.relative_to(folder).as_posix()
+        if not name.isprintable():  # also what is no UTF-8
+            refused[ascii(name)] = "has a name that can't be shown"
+            continue
         if count >= _MOST_LOOKED_AT:
             refused["."] = f"holds more than {_MOST_LOOKED_AT} files: only these were looked at"
             break
@@ -99,7 +102,7 @@ def _manifest(folder: Path) -> dict[str, str]:
     try:
         known = json.loads(_read(folder / MANIFEST))
         return {str(path): str(digest) for path, digest in known.items()}
-    except (FileNotFoundError, ValueError, AttributeError, _NotPlainError):
+    except (OSError, ValueError, AttributeError, RecursionError, _NotPlainError):
         return {}
 
 

@@ -90,13 +90,19 @@ class Mirror:
     async def sync(self) -> list[Synced]:
         """Bring every home and its folder to say the same; return what was done.
 
-        Raises:
-            OSError: a folder can't be read or written.
+        A folder that can't be read or written is refused, and holds up no other.
         """
         async with self._working:
             await self.begin()
             known = await self._units.read(homes.agents)
-            return [await self._sync(one["name"]) for one in known]
+            return [await self._tried(one["name"]) for one in known]
+
+    async def _tried(self, agent: str) -> Synced:
+        try:
+            return await self._sync(agent)
+        except OSError as error:
+            log.warning("home.failed", extra={"agent": agent, "reason": str(error)})
+            return Synced(agent=agent, refused={".": error.strerror or type(error).__name__})
 
     async def _sync(self, agent: str) -> Synced:
         folder = self.folder(agent)

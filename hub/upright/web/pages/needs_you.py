@@ -10,6 +10,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from upright.store import views_requests
+from upright.web.bodies import read_form
 from upright.web.commands import check_grant
 from upright.web.pages.layout import back, newest, page, read
 from upright.web.problems import PARTS, ProblemError
@@ -17,6 +18,8 @@ from upright.web.reads import whole_id
 
 HERE: Final = "/needs"
 _SETTLED_SHOWN: Final = 20
+NOT_SHOWN: Final = "-"
+"""The digest of a form that brings none back: no effect has it."""
 
 
 async def needs_you(request: web.Request) -> web.Response:
@@ -56,8 +59,8 @@ async def approve(request: web.Request) -> web.Response:
     """Approve exactly what the page showed: its digest comes back with the form."""
     wanted = await whole_id(request, "request")
     await check_grant(request, wanted)
-    digest = (await request.post()).get("digest", "")
-    await request.app[PARTS].commands.decide(wanted, approve=True, digest=str(digest))
+    digest = (await read_form(request)).get("digest", "") or NOT_SHOWN
+    await request.app[PARTS].commands.decide(wanted, approve=True, digest=digest)
     return back(HERE)
 
 
@@ -97,8 +100,8 @@ async def field(request: web.Request, name: str) -> str:
     Raises:
         ProblemError: there is none.
     """
-    given = (await request.post()).get(name, "")
-    if not isinstance(given, str) or not given.strip() or "\0" in given:
+    given = (await read_form(request)).get(name, "")
+    if not given.strip() or "\0" in given:
         detail = f"{name} must be text, and not empty"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "body.fields", detail)
     return given.replace("\r\n", "\n")  # a form's line breaks, whatever was typed

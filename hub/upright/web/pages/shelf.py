@@ -13,6 +13,7 @@ from typing import Final
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from upright.core.material import visible
 from upright.web.pages import texts
 from upright.web.pages.headers import STATIC
 from upright.web.pages.texts import Texts
@@ -49,6 +50,7 @@ def load() -> Shelf:
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_plain,  # what stands on a page is what is there
         auto_reload=False,  # it would look at files on the event loop
         trim_blocks=True,
         lstrip_blocks=True,
@@ -81,3 +83,7 @@ async def static(request: web.Request) -> web.Response:
     if request.headers.get("If-None-Match") == found.tag:
         return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
     return web.Response(body=found.body, content_type=found.media, charset="utf-8", headers=headers)
+
+
+def _plain(value: object) -> object:
+    return visible(value) if type(value) is str else value
