@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
@@ -59,6 +59,15 @@ class Memory:
 
     async def close(self) -> None:
         """Let go of it; a second call does nothing."""
+        self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+
+    def _release(self) -> None:
         self._connection.close()
         self._engine.dispose()
 

@@ -37,10 +37,8 @@ TASKS: Final = 2
 @pytest.fixture(scope="module")
 def memory() -> Iterator[Memory]:
     """Give a scratch database."""
-    made = Memory()
-    yield made
-    with asyncio.Runner() as runner:
-        runner.run(made.close())
+    with Memory() as made:
+        yield made
 
 
 def played(arm: Arm, follow_ups: float, memory: Memory, *, seed: int = 3) -> Outcome:

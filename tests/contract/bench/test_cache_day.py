@@ -16,7 +16,8 @@ SMALL = Plan(sessions=3, triggers=45, hubs=3, bounds=ContextBounds(router=8_000,
 
 @pytest.mark.clause("B8.1", "B5.5")
 def test_a_small_day_busts_nothing_and_sends_again_what_it_can() -> None:
-    day = replay(SMALL, Memory())
+    with Memory() as memory:
+        day = replay(SMALL, memory)
     assert (day.busts, day.lost, day.reused) == (0, 0, 1.0)
     assert day.compactions >= 3
     assert day.bills["compaction"].calls >= day.compactions

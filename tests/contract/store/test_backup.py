@@ -249,7 +249,9 @@ def broken(file: Path, how: str, tmp_path: Path) -> None:
         case "cut":
             file.write_bytes(whole[: len(whole) // 2])
         case "turned":
-            middle = len(whole) // 2
+            with tarfile.open(file) as tar:  # in what is stored, not in the archive's own words
+                largest = max(tar.getmembers(), key=lambda member: member.size)
+            middle = largest.offset_data + largest.size // 2
             file.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
         case "foreign":
             file.write_bytes(b"PK\x03\x04 no backup at all" * 99)

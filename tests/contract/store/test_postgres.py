@@ -160,8 +160,8 @@ async def test_the_claims_plan_holds_with_many_ready_sessions(store: Storage) ->
     )
     many = sa.text(
         "INSERT INTO session (id, kind, agent, generation, taint, ready_at_ms, lease_epoch,"
-        " failures, nudges, steps, created_at_ms)"
-        " SELECT 'se_' || n, 'worker', 'worker', 0, 0, n, 0, 0, 0, 0, 1"
+        " failures, nudges, steps, prompt_tokens, home_seq, created_at_ms)"
+        " SELECT 'se_' || n, 'worker', 'worker', 0, 0, n, 0, 0, 0, 0, 0, 0, 1"
         " FROM generate_series(1, 6000) n"
     )
     for _ in range(8):

@@ -110,7 +110,9 @@ async def test_a_page_token_that_is_no_text_is_wrong(client: Client, ann: Person
 
 
 # ------------------------------------------------------------------ tokens
-@pytest.mark.parametrize("days", ["3651", "0000019999999999", "0003651", "000001" + 20 * "9", "0", "-1"])
+@pytest.mark.parametrize(
+    "days", ["3651", "0000019999999999", "0003651", "000001" + 20 * "9", "0", "-1"]
+)
 async def test_a_token_has_an_end(ann: Person, days: str) -> None:
     status, said = await ann.post("/v1/tokens", {"name": "t", "scopes": "read", "days": days})
     assert (status, said["code"]) == (422, "body.fields")

@@ -44,11 +44,12 @@ def p4(**given: object) -> None:
 
 
 def _measured(given: Mapping[str, object]) -> Whole:
-    shows, memory, seeds = sys.stderr.isatty(), Memory(), int(str(given["seeds"]))
+    shows, seeds = sys.stderr.isatty(), int(str(given["seeds"]))
     at = tuple(float(one) for one in cast("tuple[str, ...]", given["at"])) or FOLLOW_UPS
     grid = Grid(seeds=seeds, tasks=int(str(given["tasks"])), follow_ups=at)
-    return Whole(
-        found=measure(grid, memory, shows=shows),
-        lengths=longer(min(seeds, LONG_SEEDS), memory, shows=shows) if given["is_long"] else {},
-        twins=twins(memory) if given["is_real"] else [],
-    )
+    with Memory() as memory:
+        return Whole(
+            found=measure(grid, memory, shows=shows),
+            lengths=longer(min(seeds, LONG_SEEDS), memory, shows=shows) if given["is_long"] else {},
+            twins=twins(memory) if given["is_real"] else [],
+        )

@@ -21,7 +21,8 @@ LEAST_SHARE: Final = 0.95
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def p5(sessions: int, triggers: int, hubs: int, *, as_json: bool) -> None:
     """Replay a day of triggers over hubs that are killed; compare each prompt with the last."""
-    day = replay(Plan(sessions=sessions, triggers=triggers, hubs=hubs), Memory())
+    with Memory() as memory:
+        day = replay(Plan(sessions=sessions, triggers=triggers, hubs=hubs), memory)
     if as_json:
         click.echo(json.dumps(told(day)))
     else:
