@@ -9,6 +9,7 @@ from upright.agent.spending import in_vain
 from upright.agent.state import Turn
 from upright.agent.steps import about
 from upright.agent.tools.base import After
+from upright.api import Channel
 from upright.core.backoff import Backoff
 from upright.core.transcript import Role
 from upright.core.turn import Ending
@@ -42,7 +43,7 @@ def rest(u: Unit, turn: Turn, ending: Ending, reason: str = "") -> After:
         _wait_for_jobs(u, turn, item)
         if ending in _WHY:
             work.ask(u, item, f"{why}\n\n{_last_words(turn)}".strip())
-        work.rest(u, work.read(u.c, item.id))
+        _look_again(u, turn, work.rest(u, work.read(u.c, item.id)))
     elif item is None and ending in _WHY:
         question = f"The router stopped: {ending.value} {reason}.\n\n{_last_words(turn)}".strip()
         requests.ask(u, requests.Asking(prompt=question, session=turn.claim.session))
@@ -50,6 +51,23 @@ def rest(u: Unit, turn: Turn, ending: Ending, reason: str = "") -> After:
     if over:
         after.sessions.update(intake.fall_back(u, turn.claim.session))
     return after
+
+
+def _look_again(u: Unit, turn: Turn, item: WorkItem) -> None:
+    """Wake an item that rests on nothing: what it waited for came, and was taken from its inbox.
+
+    So it goes when its worker follows the thread no more by the time the turn ends.
+    """
+    if item.state is not WorkState.RUNNABLE or sessions.inbox(u.c, item.session).waking:
+        return
+    notice = intake.Notice(
+        kind="wait.gone",
+        channel=Channel.OPERATOR,
+        title="what you waited for came, and went to somebody else: you don't follow it any more",
+        text="",
+        dedupe=(f"gone:{turn.id}",),
+    )
+    intake.notify(u, item.session, item.thread, notice)
 
 
 def _wait_for_jobs(u: Unit, turn: Turn, item: WorkItem) -> None:

@@ -8,8 +8,11 @@ from functools import partial
 import pytest
 
 from fixtures.still_hub import ANN, CAL, EVE, StillHub, trigger
+from upright.agent import settle, steps
+from upright.core.compaction import ContextBounds
 from upright.core.ids import ThreadId
 from upright.core.mandate import Trust
+from upright.core.turn import Ending, Limits
 from upright.core.wait import WaitKind, WaitState
 from upright.core.work import Stopped, WorkItem
 from upright.store import follows, handing, intake, people, waits, work
@@ -231,6 +234,25 @@ async def test_a_trigger_that_races_leaving_has_exactly_one_owner(
     assert await inbox(hub, item.session) == []
     assert await inbox(hub, router) == [came.id]
     assert (await hub.row(SESSION, id=router))["ready_at_ms"] is not None
+
+
+@pytest.mark.clause("B6.4", "B11.8")
+async def test_a_turn_that_waits_for_what_came_and_went_elsewhere_is_not_asleep(
+    hub: StillHub,
+) -> None:
+    item = await hub.opened(trigger(thread="pr:7"))
+    thread = await thread_of(hub, item)
+    (claim,) = [one for one in await hub.claim() if one.session == item.session]
+    turn, _ = await hub.do(lambda u: steps.open_turn(u, claim, Limits(), ContextBounds()))
+    wait = waits.Asked(kind=WaitKind.EXTERNAL, ref=thread, why="CI")
+    await hub.do(lambda u: waits.register(u, item.id, wait))
+    await hub.one(trigger("ci.failed"))  # what it waits for
+    await hub.do(lambda u: follows.leave(u, item.session, thread, by="operator"))
+    assert await inbox(hub, item.session) == []
+    await hub.do(lambda u: settle.rest(u, turn, Ending.REST))
+    assert [one for one in await hub.asleep_for_ever() if one.id == item.id] == []
+    (told,) = await inbox(hub, item.session)
+    assert (await hub.row(TRIGGER, id=told))["kind"] == "wait.gone"
 
 
 @pytest.mark.clause("B6.4", "B19.1")
