@@ -13,6 +13,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 from sqlmodel import SQLModel
 
+from fixtures.page_rows import EVIL, PAIRING
 from fixtures.store_rows import effect, put, request, trigger
 from fixtures.web_hub import Behind
 from fixtures.workbench import PHONE, Workbench, chromium, elsewhere, faults, workbench
@@ -24,34 +25,6 @@ from upright.store.database import Store
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(60)]
 PATHS: Final = ("/", "/triggers/tr_red", "/triggers/tr_star", "/needs", "/devices")
-PAIRING: Final = {
-    "request": "rq_pair",
-    "code": "BCDFGHJK",
-    "digits": "123 456",
-    "bound_hash": "h",
-    "host": "hub",
-    "remote": "192.0.2.1",
-    "caps": ["exec"],
-    "hostname": "laptop",
-    "system": "linux",
-    "user": "ann",
-    "version": "1",
-    "expires_in_s": 90,
-}
-EVIL: Final = (
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "'-alert(1)-'",
-    "<svg/onload=alert(1)>",
-    "</textarea></pre></title></bdi><script>alert(1)</script>",
-    "javascript:alert(1)",
-    "<iframe srcdoc='<script>parent.alert(1)</script>'>",
-    "<details open ontoggle=alert(1)>",
-    "<math><mtext><style><img src onerror=alert(1)>",
-    "{{constructor.constructor('alert(1)')()}}",
-    "\u2028alert(1)\u2029<x onclick=alert(1) autofocus tabindex=0 onfocus=alert(1)>",
-    "<form action=//evil.example><button id=help>",
-)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -66,7 +66,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLimits:
-    """ContextBounds of the agents. ``inline_wait_s``: how long a call waits for its job (B10.1).
+    """Bounds of the agents. ``inline_wait_s``: how long a call waits for its job (B10.1).
 
     ``listen_s``: how often a turn that waits looks at its inbox, told of something or not.
     ``context``: from how many tokens on a prompt is compacted; ``summary_s``: how long the model

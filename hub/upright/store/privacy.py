@@ -51,6 +51,15 @@ def hidden(c: sa.Connection, who: str) -> frozenset[str]:
     return frozenset(found | _threads(c, triggers) | _turns(c, triggers))
 
 
+def triggers_of_others(who: str) -> sa.CompoundSelect[str]:
+    """Select the triggers that *who* may not see: for a list that is cut to a length after that."""
+    theirs = sa.and_(sa.literal_column("private_to <> ''"), WORK.c.private_to != who)
+    sessions = sa.select(WORK.c.session_id).where(theirs)
+    taken = sa.select(DELIVERY.c.trigger_id).where(DELIVERY.c.session_id.in_(sessions))
+    opened = sa.select(WORK.c.trigger_id).where(theirs, WORK.c.trigger_id.is_not(None))
+    return sa.union(opened, taken)
+
+
 def _threads(c: sa.Connection, triggers: set[str]) -> set[str]:
     """Return the threads of which nothing else is known than what is hidden."""
     mine = sa.select(TRIGGER.c.thread_id).where(TRIGGER.c.id.in_(triggers))

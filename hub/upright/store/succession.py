@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from upright.core.ids import SessionId, WorkId
 from upright.core.mandate import Trust
 from upright.core.work import TERMINAL
+from upright.store import privacy
 from upright.store.events import About, record
 from upright.store.tables import RELATION, SESSION, WORK
 from upright.store.unit import Unit
@@ -50,8 +51,9 @@ def last_over(c: sa.Connection, threads: Sequence[str]) -> Earlier | None:
 
 
 def begin(u: Unit, work: str, before: Earlier) -> None:
-    """Let a new item follow an earlier one."""
+    """Let a new item follow an earlier one, and be seen by whom that is seen by."""
     u.c.execute(RELATION.insert().values(work_id=work, kind=FOLLOWS, other_id=before.work))
+    privacy.inherit(u, work, before.work)  # its worker may read that one's session
     record(u, "work.related", About(work_id=work), {"kind": FOLLOWS, "other": before.work})
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from upright.core.trigger import Disposition
-from upright.store import costs
+from upright.store import costs, privacy
 from upright.store.columns import InJson
 from upright.store.plain import Plain, listed
 from upright.store.tables import DELIVERY, ENTRY, LEDGER, THREAD, TRIGGER, WORK
@@ -25,7 +25,8 @@ class Wanted:
     """Which triggers: all for which everything holds that is said.
 
     ``text`` is found in what was said, by whom, the reason, or the thread's title, whatever its
-    case; it is looked for in the newest ``SEARCHED`` below ``before_seq``.
+    case; it is looked for in the newest ``SEARCHED`` below ``before_seq``. ``seen_by`` names a
+    person: what is private to somebody else is not among them; empty: everything is.
     """
 
     limit: int
@@ -33,6 +34,7 @@ class Wanted:
     disposition: Disposition | None = None
     source: str = ""
     text: str = ""
+    seen_by: str = ""
 
 
 def inbox(c: sa.Connection, wanted: Wanted) -> list[Plain]:
@@ -73,6 +75,8 @@ def _where(c: sa.Connection, wanted: Wanted) -> list[sa.ColumnElement[bool]]:
         where.append(TRIGGER.c.seq < wanted.before_seq)
     if wanted.disposition is not None:
         where.append(TRIGGER.c.disposition == wanted.disposition.value)
+    if wanted.seen_by:
+        where.append(TRIGGER.c.id.not_in(privacy.triggers_of_others(wanted.seen_by)))
     if wanted.source:
         where.append(TRIGGER.c.source == wanted.source)
     if wanted.text:

@@ -34,6 +34,7 @@ from upright.web.described import Query, flag, reads, whole
 from upright.web.forms import DISPOSITION
 from upright.web.plain import answer
 from upright.web.principal import PRINCIPAL
+from upright.web.privacy import HIDDEN
 from upright.web.problems import PARTS, ProblemError
 from upright.web.schemas import ANY, TEXT, TIME, TRUTH, array, mapping, maybe, ref, thing
 
@@ -102,6 +103,7 @@ def wanted_of(request: web.Request, limit: int) -> views_inbox.Wanted:
         disposition=Disposition(named) if named else None,
         source=request.query.get("source", ""),
         text=request.query.get("text", "").strip()[:MOST_SOUGHT],
+        seen_by=request[PRINCIPAL].name if request[HIDDEN] else "",
     )
 
 

@@ -316,6 +316,15 @@ async def test_a_successor_is_as_tainted_as_the_one_before(hub: StillHub) -> Non
     assert (await hub.row(SESSION, id=new.session))["taint"] == "stranger"
 
 
+async def test_what_follows_a_private_item_is_as_private(hub: StillHub) -> None:
+    old = await hub.opened(trigger(by=ANN))
+    hers = WORK.update().where(WORK.c.id == old.id).values(private_to="ann")
+    await hub.do(lambda u: u.c.execute(hers).rowcount)
+    await hub.do(lambda u: work.move(u, work.read(u.c, old.id), Stopped()))
+    new = await hub.opened(trigger(by=BOSS))
+    assert (await hub.row(WORK, id=new.id))["private_to"] == "ann"
+
+
 @pytest.mark.clause("B6.6", "B5.2")
 @pytest.mark.case("HE/99106")
 async def test_a_worker_that_was_ended_out_of_band_is_followed_by_a_new_one(hub: StillHub) -> None:

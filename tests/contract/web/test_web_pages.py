@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 from aiohttp import ClientResponse
 
+from fixtures.page_rows import EVIL, PAIRING
 from fixtures.store_rows import put, trigger
 from fixtures.web_hub import AUTH, Client
 from upright.api import ActorKind
@@ -28,34 +29,6 @@ from upright.web.pages.layout import safe_link
 from upright.web.pages.shelf import HERE
 
 PAGES: Final = ("/", "/triggers/tr_red", "/needs", "/devices")
-PAIRING: Final = {
-    "request": "rq_pair",
-    "code": "BCDFGHJK",
-    "digits": "123 456",
-    "bound_hash": "h",
-    "host": "hub",
-    "remote": "192.0.2.1",
-    "caps": ["exec"],
-    "hostname": "laptop",
-    "system": "linux",
-    "user": "ann",
-    "version": "1",
-    "expires_in_s": 90,
-}
-EVIL: Final = (
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "'-alert(1)-'",
-    "<svg/onload=alert(1)>",
-    "{{ 7*7 }}{% raw %}",
-    "</textarea></pre></title><script>alert(1)</script>",
-    "javascript:alert(1)",
-    "<a href=javascript:alert(1)>x</a>",
-    "&lt;script&gt;alert(1)&lt;/script&gt;",
-    "\u202egnp.exe <b>\u2066x",
-    "<style>*{display:none}</style><meta http-equiv=refresh content=0>",
-    "<iframe srcdoc='<script>alert(1)</script>'>",
-)
 
 
 async def page(client: Client, path: str, **headers: str) -> tuple[ClientResponse, str]:

@@ -163,6 +163,18 @@ async def test_the_stream_passes_over_what_is_somebodys_own(
     assert b"wk_fix" not in said
 
 
+@pytest.mark.parametrize("query", ["", "text=r&"])
+async def test_how_long_a_list_may_be_tells_nothing_of_what_is_hidden(
+    ann: Person, bob: Person, query: str
+) -> None:
+    _, hers = await ann.get(f"/v1/inbox?{query}limit=50")
+    _, whole = await bob.get(f"/v1/inbox?{query}limit=50")
+    assert 0 < len(whole) < len(hers)
+    for limit in range(1, len(hers) + 1):
+        _, cut = await bob.get(f"/v1/inbox?{query}limit={limit}")
+        assert cut == whole[:limit]
+
+
 async def test_only_its_owner_makes_an_item_private_or_shares_it(
     client: Client, ann: Person
 ) -> None:
