@@ -108,6 +108,8 @@ class Meter:
             ends = self._ends
             seen = await self._units.read(lambda c: self._look(c, endpoint, request))
             await self._refuse(endpoint, request, seen)
+            if self._ends != ends:  # what was read may lack what has ended since: look again
+                continue
             if not any(self._is_reserved(one, seen.every) for one in seen.told):
                 break
             async with self._ended:  # calls under way may use up the rest: they end first
