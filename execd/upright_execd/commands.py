@@ -69,8 +69,8 @@ class LocalCommands:
     async def run(self) -> None:
         """Follow all commands until cancelled; they go on without it."""
         self._group.create_task(self._retiring.run(), name="retire")
-        await asyncio.to_thread(self._shims.open)
         try:
+            await asyncio.to_thread(self._shims.open)
             await self._watch.run(self._house.paths.bell)
         finally:
             self._shims.close()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from upright_execd.errors import ExecdError, NotRunningError, RemoteError
+from upright_execd.opening import opened
 from upright_execd.paths import Paths
 from upright_execd.peer import connect, is_from_a_command, is_same_user, listen, marks_above
 
@@ -36,30 +37,45 @@ class OwnerLine:
         """Listen."""
         inherited = await asyncio.to_thread(marks_above, os.getpid())
         self._inherited = inherited or frozenset()
-        server = await asyncio.to_thread(listen, self._paths.socket)
-        loop = asyncio.get_running_loop()
+        server = await opened(lambda: listen(self._paths.socket), socket.socket.close)
+        came, loop = asyncio.Event(), asyncio.get_running_loop()
+        loop.add_reader(server, came.set)
         try:
             async with asyncio.TaskGroup() as group:
                 while True:
-                    connection, _ = await loop.sock_accept(server)
-                    group.create_task(self._serve(connection), name="owner's question")
+                    await came.wait()
+                    came.clear()
+                    self._accept(server, group)
         finally:
+            loop.remove_reader(server)
             server.close()
 
+    def _accept(self, server: socket.socket, group: asyncio.TaskGroup) -> None:
+        """Take the next connection; it is closed even if its task ends before it begins.
+
+        Not ``sock_accept``: a cancellation between its accept and its return loses the connection.
+        """
+        try:
+            connection, _ = server.accept()
+        except BlockingIOError:
+            return
+        connection.settimeout(0)
+        task = group.create_task(self._serve(connection), name="owner's question")
+        task.add_done_callback(lambda _: connection.close())
+
     async def _serve(self, connection: socket.socket) -> None:
-        with connection:
-            if not is_same_user(connection) or await asyncio.to_thread(
-                is_from_a_command, connection, self._inherited
-            ):
-                log.warning("owner.stranger")
-                return
-            try:
-                async with asyncio.timeout(BOUND_S):
-                    line = await _line(connection)
-                    reply = json.dumps(self._reply(line)).encode() + b"\n"
-                    await asyncio.get_running_loop().sock_sendall(connection, reply)
-            except (TimeoutError, OSError) as error:
-                log.info("owner.hung_up", extra={"why": str(error)})
+        if not is_same_user(connection) or await asyncio.to_thread(
+            is_from_a_command, connection, self._inherited
+        ):
+            log.warning("owner.stranger")
+            return
+        try:
+            async with asyncio.timeout(BOUND_S):
+                line = await _line(connection)
+                reply = json.dumps(self._reply(line)).encode() + b"\n"
+                await asyncio.get_running_loop().sock_sendall(connection, reply)
+        except (TimeoutError, OSError) as error:
+            log.info("owner.hung_up", extra={"why": str(error)})
 
     def _reply(self, line: bytes) -> Mapping[str, Any]:
         try:

@@ -36,20 +36,25 @@ class Shims:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._orders: socket.socket | None = None
+        self._is_over = False
         self._nurseries: set[int] = set()
         self._cold: set[int] = set()
 
     def open(self) -> None:
-        """Start the nursery, if there is none."""
+        """Start the nursery, if there is none; none any more once it was closed."""
         if not hasattr(socket, "SOCK_SEQPACKET") or sys.platform != "linux":
             return
         with self._lock:
-            if self._orders is None:
+            if self._orders is None and not self._is_over:
                 self._open()
 
     def close(self) -> None:
-        """Let the nursery end; shims that have a command go on."""
+        """Let the nursery end, for good; shims that have a command go on.
+
+        A thread may still be at ``open`` or ``start`` then: a cancelled task doesn't wait for it.
+        """
         with self._lock:
+            self._is_over = True
             self._close()
 
     def start(self, message: bytes, lock: int, cwd: int, folder: Path) -> None:

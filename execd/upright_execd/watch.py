@@ -11,6 +11,7 @@ from typing import Final
 from upright_execd import record
 from upright_execd.command import Command
 from upright_execd.house import House
+from upright_execd.opening import opened
 from upright_execd.paths import PRIVATE_FILE
 from upright_execd.shims import Shims
 from upright_execd.spool import orphans
@@ -47,7 +48,7 @@ class Watch:
 
     async def run(self, bell: Path) -> None:
         """Look after the commands until cancelled."""
-        handle = await asyncio.to_thread(_open_bell, bell)
+        handle = await opened(lambda: _open_bell(bell), os.close)
         loop = asyncio.get_running_loop()
         loop.add_reader(handle, self._hear, handle)
         try:

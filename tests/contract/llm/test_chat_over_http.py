@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
 
+from fixtures.answering import answered_by
 from upright.api import Secret
 from upright.core.backoff import Backoff
 from upright.core.transcript import Message, Role, ToolCall, ToolSpec
@@ -256,7 +257,8 @@ async def test_a_role_without_a_model_is_a_refused_request(endpoint: Endpoint) -
 
 
 async def test_a_closed_port_is_unavailable_and_says_why(endpoint: Endpoint) -> None:
-    port = await _free_port()
+    async with answered_by(_hang_up) as port:
+        pass  # nobody listens there any more
     chat = endpoint.chat(base_url=f"http://127.0.0.1:{port}/v1")
     with pytest.raises(ModelUnavailableError, match="Connect"):
         await chat.complete(request(), endpoint.first_byte)
@@ -355,17 +357,16 @@ async def test_cancelling_closes_the_stream_at_once(endpoint: Endpoint) -> None:
         while await reader.read(65_536):
             pass
         closed.set()
-        writer.close()
 
-    server = await asyncio.start_server(stream_for_ever, "127.0.0.1", 0)
-    chat = endpoint.chat(base_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
-    async with server, asyncio.timeout(5), asyncio.TaskGroup() as group:
-        task = group.create_task(chat.complete(request(), lambda _: began.set()))
-        await began.wait()
-        cancelled_at = endpoint.clock.monotonic()
-        task.cancel()
-        await closed.wait()
-        assert endpoint.clock.monotonic() - cancelled_at < 0.3
+    async with answered_by(stream_for_ever) as port:
+        chat = endpoint.chat(base_url=f"http://127.0.0.1:{port}/v1")
+        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+            task = group.create_task(chat.complete(request(), lambda _: began.set()))
+            await began.wait()
+            cancelled_at = endpoint.clock.monotonic()
+            task.cancel()
+            await closed.wait()
+            assert endpoint.clock.monotonic() - cancelled_at < 0.3
     assert task.cancelled()
 
 
@@ -380,14 +381,6 @@ async def test_the_client_opens_again_after_a_stop(endpoint: Endpoint) -> None:
 async def test_the_session_is_named_to_the_endpoint(endpoint: Endpoint) -> None:
     await endpoint.ask()
     assert (await endpoint.stats())["last"][0]["conversation"] == "se_1"
-
-
-async def _free_port() -> int:
-    server = await asyncio.start_server(_hang_up, "127.0.0.1", 0)
-    port = int(server.sockets[0].getsockname()[1])
-    server.close()
-    await server.wait_closed()
-    return port
 
 
 async def _hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

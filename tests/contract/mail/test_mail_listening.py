@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
+from fixtures.answering import answered_by
 from fixtures.black_hole import black_hole
 from fixtures.dovecot import Dovecot, Postbox, serving
 from fixtures.eventually import eventually
-from fixtures.mail import ANN, HERE, context, facts, settings
+from fixtures.mail import ANN, context, facts, settings
 from fixtures.postbox import letter, listening, put, texts, using
 from upright.api import ConnectorAuthFailedError, ConnectorNotReadyError, Trigger
 from upright.kit.late import FACT
@@ -263,15 +263,13 @@ ANSWERS = {
 async def chatter(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Play a server that never comes to an end once it is asked to stop."""
     writer.write(b"* OK ready\r\n")
-    with suppress(ConnectionError):
-        while line := await reader.readline():
-            tag, command, *_ = *line.split(), b""
-            if command == b"IDLE":
-                writer.write(b"+ idling\r\n")
-                await reader.readline()
-                await flood(writer)
-            writer.write(ANSWERS.get(command, b"") + tag + b" OK done\r\n")
-    writer.transport.abort()
+    while line := await reader.readline():
+        tag, command, *_ = *line.split(), b""
+        if command == b"IDLE":
+            writer.write(b"+ idling\r\n")
+            await reader.readline()
+            await flood(writer)
+        writer.write(ANSWERS.get(command, b"") + tag + b" OK done\r\n")
 
 
 async def flood(writer: asyncio.StreamWriter) -> None:
@@ -284,18 +282,14 @@ async def flood(writer: asyncio.StreamWriter) -> None:
 async def nonsense(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Play a server that says yes to everything, and nothing else."""
     writer.write(b"* OK [CAPABILITY IMAP4rev1 IDLE] ready\r\n")
-    with suppress(ConnectionError):
-        while line := await reader.readline():
-            writer.write(line.split()[0] + b" OK done\r\n")
-    writer.transport.abort()
+    while line := await reader.readline():
+        writer.write(line.split()[0] + b" OK done\r\n")
 
 
 async def test_a_server_that_talks_nonsense_is_not_ready(postbox: Postbox) -> None:
     memory = context()
-    server = await asyncio.start_server(nonsense, HERE, 0)
-    keys = using(postbox, port=server.sockets[0].getsockname()[1])
-    connector = MailConnector("post", keys)
-    async with server:
+    async with answered_by(nonsense) as port:
+        connector = MailConnector("post", using(postbox, port=port))
         await connector.start(memory)
         with pytest.raises(ConnectorNotReadyError, match="can't be read"):
             await connector.listen()
@@ -305,10 +299,10 @@ async def test_a_server_that_talks_nonsense_is_not_ready(postbox: Postbox) -> No
 @pytest.mark.feature("mail.idle")
 async def test_a_server_that_never_stops_talking_is_given_up(postbox: Postbox) -> None:
     memory = context()
-    server = await asyncio.start_server(chatter, HERE, 0)
-    keys = using(postbox, port=server.sockets[0].getsockname()[1], idle_s=0.3, timeout_s=0.5)
-    async with server, listening(keys, memory) as (_, task), asyncio.timeout(15):
-        assert "no answer" in await task
+    async with answered_by(chatter) as port:
+        keys = using(postbox, port=port, idle_s=0.3, timeout_s=0.5)
+        async with listening(keys, memory) as (_, task), asyncio.timeout(15):
+            assert "no answer" in await task
 
 
 async def test_a_wrong_password_is_a_matter_for_a_person(postbox: Postbox) -> None:

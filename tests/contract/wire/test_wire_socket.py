@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 from aiohttp import web
 
+from fixtures.answering import answered_by
 from fixtures.eventually import eventually
 from fixtures.wire_server import QUICK, Daemon, Server, a_server, is_as_long, is_online
 from fixtures.wire_world import CAPS, DEVICE_ID, HUB_ID, order
@@ -151,20 +152,15 @@ async def test_what_is_no_hub_is_said_and_never_followed(
 
 
 async def test_a_server_that_accepts_and_says_nothing_is_given_up() -> None:
-    opened = []
+    async def hold(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
 
-    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        opened.append(writer)
-
-    silent = await asyncio.start_server(hold, "127.0.0.1", 0)
-    async with silent:
+    async with answered_by(hold) as port:
         server = a_server()
-        server.port = silent.sockets[0].getsockname()[1]
+        server.port = port
         daemon = Daemon(server)
         async with daemon.running():
             status = await daemon.until(lambda status: bool(status.reason))
-        for writer in opened:
-            writer.transport.abort()
     assert "does not answer" in status.reason
 
 
