@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import IO, Any
 
 import click
 
 from upright.cli import render
+from upright.cli.errors import CliError, Exit
 from upright.cli.options import as_json
 from upright.cli.place import Place, pass_place
+from upright.core.material import visible
 from upright.engine.clock import SystemClock, now_ms
 
 
@@ -55,8 +58,13 @@ def show(place: Place, wanted: str, as_json: bool) -> None:
     if as_json:
         render.emit_json(row)
         return
+    _print(row)
+
+
+def _print(row: dict[str, Any], *, err: bool = False) -> None:
+    """Print one request; what hides, or would steer the terminal, stands there as an escape."""
     for line in _told(row):
-        click.echo(line)
+        click.echo(render.safe(visible(line), lines=True), err=err)
 
 
 def _told(row: dict[str, Any]) -> Iterator[str]:
@@ -101,12 +109,28 @@ def answer(place: Place, wanted: str, text: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("wanted", metavar="ID")
+@click.option("--digest", metavar="D", help="What you looked at: 8 or more of its digest's digits.")
+@click.option("--yes", is_flag=True, help="Approve what is shown now, without being asked.")
 @as_json
 @pass_place
-def approve(place: Place, wanted: str, as_json: bool) -> None:
-    """Approve exactly what was asked under ID."""
-    done = place.hub.post("v1", "requests", wanted, "approve")
+def approve(place: Place, *, wanted: str, digest: str | None, yes: bool, as_json: bool) -> None:
+    """Show exactly what ID would send, and approve that."""
+    row = place.hub.get("v1", "requests", wanted)
+    if row["effect"] is not None and "approve" in row["can"]:
+        _print(row, err=as_json)
+        if digest is None and not yes:
+            _confirm()
+        digest = digest or row["effect"]["digest"]
+    done = place.hub.post_with({"digest": digest}, "v1", "requests", wanted, "approve")
     _done(done, f"Approved {wanted}.", as_json=as_json)
+
+
+def _confirm() -> None:
+    """Let a person say that it is what they want; without one, refuse."""
+    if not sys.stdin.isatty():
+        said = "nobody is here to look at it; give --digest of what was looked at, or --yes"
+        raise CliError(said, Exit.USAGE)
+    click.confirm("Send exactly this?", abort=True, err=True)
 
 
 @click.command()

@@ -25,7 +25,8 @@ _HIDDEN_FAR: Final = "\U000e0000-\U000e0fff"  # tags, and more selectors than an
 _UNSAFE: Final = re.compile(
     f"[{_BRACKETS}{_WIDE_BRACKETS}{_LINES_AND_CONTROLS}{_HIDDEN}{_HIDDEN_FAR}]"
 )
-_UNSEEN: Final = re.compile(f"[{_LINES_AND_CONTROLS}{_HIDDEN}{_HIDDEN_FAR}]")
+_CONTROLS: Final = "\u0000-\u0008\u000b\u000c\u000e-\u001f"  # JSON escapes them by itself
+_UNSEEN: Final = re.compile(f"[{_CONTROLS}{_LINES_AND_CONTROLS}{_HIDDEN}{_HIDDEN_FAR}]")
 _FAR: Final = 0x10000
 
 

@@ -53,6 +53,14 @@ TRANSITIONS: Final[Mapping[tuple[RequestState, type], RequestState]] = {
 }
 
 
+SHORTEST_DIGEST: Final = 8
+
+
+def names(given: str, digest: str) -> bool:
+    """Say whether *given* names a digest: all of it, or its first ``SHORTEST_DIGEST`` or more."""
+    return len(given) >= SHORTEST_DIGEST and digest.startswith(given)
+
+
 def step(state: RequestState, event: RequestEvent) -> RequestState:
     """Move a request; IllegalMoveError once it is settled."""
     return move(TRANSITIONS, state, event)

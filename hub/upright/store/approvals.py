@@ -35,10 +35,11 @@ def shown(u: Unit, asked: Asked) -> Stored:
     return stored
 
 
-def edit(u: Unit, asked: Asked, text: str, by: str) -> None:
+def edit(u: Unit, asked: Asked, text: str, by: str) -> str:
     """Change the text of a held effect that is to be approved so; the old one is kept beside it.
 
-    The request names the new digest from now on: a person sees, and approves, exactly this.
+    The request names the new digest from now on, which is returned: a person sees, and approves,
+    exactly this.
 
     Raises:
         NotNowError: it can't be approved, or there is no such text to send.
@@ -66,6 +67,7 @@ def edit(u: Unit, asked: Asked, text: str, by: str) -> None:
     u.c.execute(REQUEST.update().where(REQUEST.c.id == asked.id).values(digest=digest))
     about = About(session_id=stored.session, work_id=stored.work, outbox_id=stored.id)
     record(u, "effect.edited", about, {"by": by, "was": stored.digest, "digest": digest})
+    return digest
 
 
 def ask_again(u: Unit, request: str, by: str) -> RequestId:

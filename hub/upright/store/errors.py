@@ -128,3 +128,14 @@ class NotNowError(StoreError):
     def __init__(self, identifier: str, why: str) -> None:
         super().__init__(f"{identifier}: {why}")
         self.identifier = identifier
+
+
+class NotSeenError(NotNowError):
+    """An approval names the effect that was looked at, by its digest; nothing was decided."""
+
+    code = "approval.not_seen"
+
+    def __init__(self, request: str, given: str) -> None:
+        why = f"the effect is not {given[:16]!r}" if given else "name the effect you looked at"
+        how = f"look at it and give its digest: upright requests show {request}"
+        super().__init__(request, f"{why}; {how}")

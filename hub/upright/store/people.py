@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from upright.api import Actor, ActorKind, Channel
 from upright.core import work as machine
 from upright.core.ids import DeviceId, SessionId, ThreadId, TriggerId
-from upright.core.request import RequestKind, RequestState
+from upright.core.request import RequestKind, RequestState, names
 from upright.core.strategy import OPERATOR_INTERRUPT, OPERATOR_MESSAGE, OPERATOR_QUESTION
 from upright.core.wait import WaitKind, Wake
 from upright.core.work import WorkState
@@ -26,7 +26,7 @@ from upright.store import (
     waits,
     work,
 )
-from upright.store.errors import NotNowError, UnknownIdError
+from upright.store.errors import NotNowError, NotSeenError, UnknownIdError
 from upright.store.requests import Asked
 from upright.store.tables import SESSION
 from upright.store.unit import Unit
@@ -93,10 +93,11 @@ def answer(u: Unit, request: str, text: str, by: str) -> SessionId | None:
 def decide(u: Unit, request: str, by: str, *, approve: bool, digest: str = "") -> SessionId | None:
     """Approve or deny exactly the effect that was shown (B14.3).
 
-    *digest* is what the person has seen, where that is known.
+    *digest* names what the person has looked at, see ``core.request.names``; a yes needs it.
 
     Raises:
         UnknownIdError: there is no such request.
+        NotSeenError: nothing was looked at, or another effect.
         NotNowError: it is no approval, its time has passed, or the effect is not the one that
             was shown.
         IllegalMoveError: it is settled already, or the effect is.
@@ -105,8 +106,8 @@ def decide(u: Unit, request: str, by: str, *, approve: bool, digest: str = "") -
     if asked.kind is RequestKind.ACCEPTANCE:
         return oversight.settle(u, asked, by, yes=approve)
     stored = approvals.shown(u, asked)
-    if digest not in {"", asked.digest}:
-        raise NotNowError(request, "the effect was changed meanwhile: look at it again")
+    if (approve or digest) and not names(digest, asked.digest):
+        raise NotSeenError(request, digest)
     verdict = "approved" if approve else "denied"
     requests.answer(u, asked, verdict, by)
     if approve:
@@ -119,19 +120,19 @@ def decide(u: Unit, request: str, by: str, *, approve: bool, digest: str = "") -
 def edit(u: Unit, request: str, by: str, *, text: str, digest: str) -> SessionId | None:
     """Approve an effect with another text: the edit is kept, and exactly that is sent (B14.3).
 
-    *digest* is that of the effect which the person has edited.
+    *digest* names the effect which the person has edited, as for :func:`decide`.
 
     Raises:
         UnknownIdError: there is no such request.
-        NotNowError: as for :func:`decide`; or there is no such text to send.
+        NotSeenError, NotNowError: as for :func:`decide`; or there is no such text to send.
         IllegalMoveError: it is settled already.
     """
     asked = requests.read(u.c, request)
-    if digest != asked.digest:
-        raise NotNowError(request, "the effect was changed meanwhile: look at it again")
+    if not names(digest, asked.digest):
+        raise NotSeenError(request, digest)
     if asked.state is RequestState.ASKED:
-        approvals.edit(u, asked, text, by)
-    return decide(u, request, by, approve=True)
+        digest = approvals.edit(u, asked, text, by)
+    return decide(u, request, by, approve=True, digest=digest)
 
 
 def decide_device(u: Unit, request: str, by: str, *, approve: bool) -> DeviceId | None:

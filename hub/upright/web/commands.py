@@ -26,7 +26,11 @@ async def answer_request(request: web.Request) -> web.Response:
 
 @does(thing(request=TEXT, approved=TRUTH), query=(Query(name="digest", kind=TEXT),))
 async def approve(request: web.Request) -> web.Response:
-    """Approve exactly what was asked: ``?digest=`` of the effect that was looked at."""
+    """Approve exactly what was looked at: ``?digest=`` of the effect, 8 or more of its digits.
+
+    What sends nothing (a device, a finished item's evidence) is asked anew when it changes: its id
+    is enough.
+    """
     wanted = await whole_id(request, "request")
     await check_grant(request, wanted)
     digest = request.query.get("digest", "")

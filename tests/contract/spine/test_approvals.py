@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from fixtures.still_hub import ANN, BOSS, CAL, EVE, PULL, StillHub, trigger
+from fixtures.still_hub import ANN, BOSS, CAL, EVE, PULL, StillHub, decided, trigger
 from upright.api import Actor, ActorKind, EffectClass
 from upright.core.errors import CoreError, IllegalMoveError
 from upright.core.mandate import Trust
@@ -30,7 +30,7 @@ from upright.store import (
     taints,
     views_requests,
 )
-from upright.store.errors import NotNowError
+from upright.store.errors import NotNowError, NotSeenError
 from upright.store.plain import Plain
 from upright.store.tables import EFFECT_EDIT, EVENT, OUTBOX, REQUEST, SESSION
 from upright.store.unit import Unit
@@ -159,7 +159,7 @@ async def test_of_two_who_answer_at_once_the_first_wins(hub: StillHub) -> None:
 
     async def decides(by: str, *, approve: bool) -> str | None:
         try:
-            await hub.do(lambda u: people.decide(u, request, by, approve=approve))
+            await hub.do(lambda u: decided(u, request, by, approve=approve))
         except CoreError:
             return None
         return by
@@ -180,7 +180,7 @@ async def test_of_two_who_answer_at_once_the_first_wins(hub: StillHub) -> None:
 async def test_a_stale_copy_of_a_request_answers_nothing(hub: StillHub) -> None:
     _, request = await held(hub)
     stale = await hub.see(lambda c: requests.read(c, request))
-    await hub.do(lambda u: people.decide(u, request, "ann", approve=False))
+    await hub.do(lambda u: decided(u, request, "ann", approve=False))
     with pytest.raises(IllegalMoveError):
         await hub.do(lambda u: requests.answer(u, stale, "approved", "bob"))
     assert (await hub.row(REQUEST))["answered_by"] == "ann"
@@ -239,9 +239,40 @@ async def test_who_looked_at_an_older_text_approves_and_edits_nothing(hub: Still
 
 
 @pytest.mark.clause("B14.3")
+@pytest.mark.parametrize("given", ["", "-", "0" * 64, "short"])
+async def test_an_approval_that_names_nothing_that_was_looked_at_is_refused_and_says_how(
+    hub: StillHub, given: str
+) -> None:
+    _, request = await held(hub)
+    given = outbox.digest(PULL, "Fixed.")[:7] if given == "short" else given
+    with pytest.raises(NotSeenError, match=f"upright requests show {request}") as refused:
+        await hub.do(lambda u: people.decide(u, request, "ann", approve=True, digest=given))
+    assert refused.value.code == "approval.not_seen"
+    assert (await hub.row(REQUEST))["state"] == "asked"
+    assert (await hub.row(OUTBOX))["state"] == "held"
+
+
+@pytest.mark.clause("B14.3")
+async def test_the_beginning_of_a_digest_names_it(hub: StillHub) -> None:
+    _, request = await held(hub)
+    given = outbox.digest(PULL, "Fixed.")[:8]
+    await hub.do(lambda u: people.decide(u, request, "ann", approve=True, digest=given))
+    assert (await hub.row(OUTBOX))["state"] == "pending"
+
+
+@pytest.mark.clause("B14.3")
+async def test_a_no_needs_no_digest_and_one_to_another_effect_is_none(hub: StillHub) -> None:
+    _, request = await held(hub)
+    with pytest.raises(NotSeenError):
+        await hub.do(lambda u: people.decide(u, request, "ann", approve=False, digest="0" * 64))
+    await hub.do(lambda u: people.decide(u, request, "ann", approve=False))
+    assert (await hub.row(OUTBOX))["state"] == "dead"
+
+
+@pytest.mark.clause("B14.3")
 async def test_what_is_settled_is_not_edited(hub: StillHub) -> None:
     _, request = await held(hub)
-    await hub.do(lambda u: people.decide(u, request, "ann", approve=False))
+    await hub.do(lambda u: decided(u, request, "ann", approve=False))
     was = outbox.digest(PULL, "Fixed.")
     with pytest.raises(IllegalMoveError):
         await hub.do(lambda u: people.edit(u, request, "bob", text="Mine.", digest=was))
@@ -254,7 +285,7 @@ async def test_what_is_settled_is_not_edited(hub: StillHub) -> None:
 async def test_a_late_yes_is_refused_and_told_how_to_ask_again(hub: StillHub) -> None:
     item, request = await expired(hub)
     with pytest.raises(NotNowError, match=r"which is a no.*upright ask-again"):
-        await hub.do(lambda u: people.decide(u, request, "ann", approve=True))
+        await hub.do(lambda u: decided(u, request, "ann"))
     (notice,) = await hub.see(lambda c: intake.unread(c, item.session))
     assert notice.trigger.kind == "effect.dead"
     assert "not approved" in notice.trigger.content.text
@@ -272,7 +303,7 @@ async def test_asked_again_it_is_the_same_effect_held_anew_with_its_grounds(hub:
     assert (told["cause"], told["tainted_by"]) == (before["cause"], before["tainted_by"])
     assert (told["again_of"], before["asked_again"]) == (request, again)
     assert (before["state"], before["effect"]["state"], before["can"]) == ("expired", "dead", [])
-    await hub.do(lambda u: people.decide(u, again, "ann", approve=True))
+    await hub.do(lambda u: decided(u, again, "ann"))
     (claimed,) = (await hub.do(lambda u: outbox.claim_due(u, 5))).taken
     assert (claimed.id, claimed.text) == (told["outbox_id"], "Fixed.")
     await hub.asleep(item)
@@ -283,7 +314,7 @@ async def test_what_is_still_asked_or_was_denied_is_not_asked_again(hub: StillHu
     _, request = await held(hub)
     with pytest.raises(NotNowError):
         await hub.do(lambda u: approvals.ask_again(u, request, "ann"))
-    await hub.do(lambda u: people.decide(u, request, "ann", approve=False))
+    await hub.do(lambda u: decided(u, request, "ann", approve=False))
     with pytest.raises(NotNowError):
         await hub.do(lambda u: approvals.ask_again(u, request, "ann"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from fixtures.still_hub import START_MS, StillHub
+from fixtures.still_hub import START_MS, StillHub, decided
 from upright.api import EffectClass
 from upright.core.errors import IllegalMoveError, InvalidError
 from upright.core.outbox import OutboxState
@@ -316,7 +316,7 @@ async def test_a_decision_releases_or_discards_exactly_the_effect_that_was_shown
     hub: StillHub, *, approve: bool, state: str, kinds: list[str]
 ) -> None:
     item, request = await held(hub)
-    await hub.do(lambda u: people.decide(u, request, "ann", approve=approve))
+    await hub.do(lambda u: decided(u, request, "ann", approve=approve))
     assert (await hub.row(OUTBOX))["state"] == state
     assert await told(hub, item) == kinds
     for again in (True, False):
@@ -326,7 +326,7 @@ async def test_a_decision_releases_or_discards_exactly_the_effect_that_was_shown
 
 
 async def decide(hub: StillHub, request: str, *, approve: bool) -> None:
-    await hub.do(lambda u: people.decide(u, request, "bob", approve=approve))
+    await hub.do(lambda u: decided(u, request, "bob", approve=approve))
 
 
 @pytest.mark.clause("B14.3")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fixtures.agents import DONE, TEST, Agents, Say, ScriptedChat, call, complete, named, worker
-from fixtures.still_hub import StillHub, trigger
+from fixtures.still_hub import StillHub, decided, trigger
 from upright.api import EffectClass
 from upright.core.bounds import DEFAULT
 from upright.core.mandate import Mandate, Trust
@@ -224,7 +224,7 @@ async def test_what_a_person_must_accept_is_completing_until_one_does(hub: Still
     request = await hub.row(REQUEST)
     assert (request["kind"], request["state"]) == ("acceptance", "asked")
     assert await hub.asleep_for_ever() == []
-    await hub.do(lambda u: people.decide(u, request["id"], "ann", approve=True))
+    await hub.do(lambda u: decided(u, request["id"], "ann"))
     assert (await hub.item(item)).state is WorkState.COMPLETED
     assert (await hub.row(SESSION, id=item.session))["ended_at_ms"] is not None
 
@@ -243,4 +243,4 @@ async def test_what_a_person_sends_back_goes_on_with_their_word(hub: StillHub) -
     await agents.go()
     assert (await hub.item(item)).state is WorkState.COMPLETING
     with pytest.raises(NotNowError):
-        await hub.do(lambda u: people.decide(u, request["id"], "bob", approve=True))
+        await hub.do(lambda u: decided(u, request["id"], "bob"))

@@ -21,7 +21,7 @@ from fixtures.agents import (
     users,
     worker,
 )
-from fixtures.still_hub import ANN, CODE, EVE, PULL, StillHub, trigger
+from fixtures.still_hub import ANN, CODE, EVE, PULL, StillHub, decided, trigger
 from upright.api import Actor, Address, Destination
 from upright.core.work import WorkState
 from upright.engine.ports import ChatRequest
@@ -73,7 +73,7 @@ async def test_what_the_router_answers_after_a_strangers_text_waits_for_a_person
     await agents.go()
     effect, request = await hub.row(OUTBOX), await hub.row(REQUEST)
     assert (effect["state"], request["kind"], request["work_id"]) == ("held", "approval", None)
-    await hub.do(lambda u: people.decide(u, request["id"], "ann", approve=True))
+    await hub.do(lambda u: decided(u, request["id"], "ann"))
     await agents.go()
     assert (await hub.row(OUTBOX))["state"] == "pending"
     assert "approval.approved" in users((await agents.loaded(router)).messages)[-1]

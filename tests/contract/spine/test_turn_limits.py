@@ -19,7 +19,7 @@ from fixtures.agents import (
     users,
     worker,
 )
-from fixtures.still_hub import ANN, CAL, CODE, EVE, StillHub, trigger
+from fixtures.still_hub import ANN, CAL, CODE, EVE, StillHub, decided, trigger
 from upright.api import Actor, Code
 from upright.core.wait import WaitKind
 from upright.core.work import WorkState
@@ -28,7 +28,7 @@ from upright.engine.ports import (
     ModelRequestError,
     ModelUnavailableError,
 )
-from upright.store import people, requests
+from upright.store import requests
 from upright.store.tables import JOB, OUTBOX, REQUEST, SESSION, WAIT
 
 
@@ -190,7 +190,7 @@ async def test_a_reply_after_a_strangers_text_is_held_until_a_person_decides(
     assert request["digest"] == effect["digest"]
     assert (await hub.item(item)).state is WorkState.WAITING_OPERATOR
     assert await agents.go() == 0
-    await hub.do(lambda u: people.decide(u, request["id"], "ann", approve=approve))
+    await hub.do(lambda u: decided(u, request["id"], "ann", approve=approve))
     await agents.go()
     assert (await hub.row(OUTBOX))["state"] == state
     last = users((await agents.loaded(item.session)).messages)[-1]

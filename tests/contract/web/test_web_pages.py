@@ -169,9 +169,9 @@ async def test_what_a_person_decides_on_a_page_is_done_once_and_leads_back(clien
     ]
 
 
-async def test_a_form_that_brings_no_digest_back_approves_no_effect(client: Client) -> None:
+async def test_a_form_that_brings_no_digest_back_names_none(client: Client) -> None:
     assert await posted(client, "/needs/rq_branch/approve") == (303, "/needs")
-    assert client.behind.asked == [("decide", "rq_branch", True, "-")]
+    assert client.behind.asked == [("decide", "rq_branch", True)]
 
 
 async def test_an_approval_is_of_what_was_shown_and_of_nothing_else(client: Client) -> None:

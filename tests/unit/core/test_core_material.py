@@ -85,4 +85,5 @@ def test_what_people_write_every_day_stays_readable() -> None:
 def test_people_see_what_hides_or_turns_and_everything_else_as_it_is() -> None:
     assert visible("pay \u202e001\u202c\u200b now") == "pay \\u202e001\\u202c\\u200b now"
     assert visible("a < b\n\t\u300a\u4e09\u300b") == "a < b\n\t\u300a\u4e09\u300b"
+    assert visible("\x1b[2Jgone\x00\r\n") == "\\u001b[2Jgone\\u0000\r\n"
     assert visible("\U000e0041") == "\\udb40\\udc41"

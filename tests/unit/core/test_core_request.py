@@ -13,6 +13,7 @@ from upright.core.request import (
     RequestKind,
     RequestState,
     TimePassed,
+    names,
     step,
 )
 
@@ -48,6 +49,21 @@ def test_an_answer_that_comes_after_the_expiry_changes_nothing() -> None:
     expired = step(RequestState.ASKED, TimePassed())
     with pytest.raises(IllegalMoveError):
         step(expired, Answered())
+
+
+@pytest.mark.clause("B14.3")
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ("", False),
+        ("4f2a91c", False),
+        ("4f2a91c0", True),
+        ("4f2a91c07d", True),
+        ("4f2a91c1", False),
+    ],
+)
+def test_a_digest_is_named_by_its_first_eight_digits_or_more(given: str, *, named: bool) -> None:
+    assert names(given, "4f2a91c07d") is named
 
 
 def test_a_person_is_asked_for_five_kinds_of_things() -> None:

@@ -18,8 +18,6 @@ from upright.web.reads import whole_id
 
 HERE: Final = "/needs"
 _SETTLED_SHOWN: Final = 20
-NOT_SHOWN: Final = "-"
-"""The digest of a form that brings none back: no effect has it."""
 
 
 async def needs_you(request: web.Request) -> web.Response:
@@ -59,7 +57,7 @@ async def approve(request: web.Request) -> web.Response:
     """Approve exactly what the page showed: its digest comes back with the form."""
     wanted = await whole_id(request, "request")
     await check_grant(request, wanted)
-    digest = (await read_form(request)).get("digest", "") or NOT_SHOWN
+    digest = (await read_form(request)).get("digest", "")
     await request.app[PARTS].commands.decide(wanted, approve=True, digest=digest)
     return back(HERE)
 

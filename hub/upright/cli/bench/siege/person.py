@@ -46,6 +46,7 @@ class Person:
 
     async def _answer(self, asked: dict[str, Any]) -> None:
         if asked["kind"] == "approval":
-            await self.hub.post(f"/v1/requests/{asked['id']}/approve", {})
+            seen = f"/v1/requests/{asked['id']}/approve?digest={asked['digest']}"
+            await self.hub.post(seen, {})
         else:
             await self.hub.post(f"/v1/requests/{asked['id']}/answer", {"text": GO_ON})

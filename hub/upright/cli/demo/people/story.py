@@ -151,9 +151,11 @@ async def _decide(scene: Scene, seen: Seen) -> None:
         return
     seen.sent_before = len(await scene.servers.sent())
     seen.decided_at = scene.speaker.clock.now()
-    word = "deny" if scene.denies else "approve"
-    scene.speaker.step(f"$ upright {word} {seen.draft['id']}")
-    scene.speaker.say(await _cli(scene, word, str(seen.draft["id"])))
+    words = ["deny" if scene.denies else "approve", str(seen.draft["id"])]
+    if not scene.denies:
+        words += ["--digest", str(seen.draft["digest"])[:10]]
+    scene.speaker.step(f"$ upright {' '.join(words)}")
+    scene.speaker.say(await _cli(scene, *words))
     scene.speaker.note("decided")
     until = "waiting_operator" if scene.denies else "completed"
 
