@@ -13,9 +13,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from upright.agent import spending, steps
+from upright.agent.keeping import Paid, lost
 from upright.agent.prompts.notices import BESIDE
 from upright.agent.state import Turn
 from upright.agent.tools import recall
@@ -33,6 +34,7 @@ from upright.store.errors import LeaseLostError, StoreUnavailableError, UnknownI
 from upright.store.events import record
 from upright.store.unit import Connection, Unit
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 READ_ONLY: Final = {recall.READ.name: recall.READ}
@@ -106,11 +108,19 @@ class Sides:
             reply = await self._model.complete(_request(turn, messages, question), _unheard)
             if not reply.calls and reply.text.strip():
                 end = Answered(turn=turn, question=stored, reply=reply)
-                return await self._units.write(partial(answered, end=end))
+                return await self._charged(turn, reply, partial(answered, end=end))
             said = Message(role=Role.ASSISTANT, text=reply.text, calls=reply.calls)
-            results = await self._units.write(partial(_step, turn=turn, reply=reply))
-            messages += [said, *results]
+            step = partial(_step, turn=turn, reply=reply)
+            messages += [said, *await self._charged(turn, reply, step)]
         return False
+
+    async def _charged(self, turn: Turn, reply: ChatReply, unit: Callable[[Unit], T]) -> T:
+        """Run a unit that charges an answer; the turn may answer the question if it can't."""
+        try:
+            return await self._units.write(unit)
+        except (LeaseLostError, StoreUnavailableError) as error:
+            lost(Paid(turn=turn, reply=reply), error)
+            raise
 
 
 def _unheard(_chars: int) -> None:

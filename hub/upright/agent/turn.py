@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
 from upright.agent import compact, cut, settle, steps
+from upright.agent.keeping import Paid, kept
 from upright.agent.side import SideLimits, Sides
 from upright.agent.state import Turn
 from upright.agent.tools import agenda, neighbours
@@ -157,15 +158,22 @@ class _Run:
             await self._listen()
         return next_action(view, self._parts.limits.turn)
 
-    async def _write(self, unit: Callable[[Unit, Turn], T]) -> T:
-        """Run a unit on a draft of the turn; once it is committed, the turn takes that over."""
+    async def _write(self, unit: Callable[[Unit, Turn], T], *, paid: ChatReply | None = None) -> T:
+        """Run a unit on a draft of the turn; once it is committed, the turn takes that over.
+
+        *paid* is the answer that it appends: it is not given up as soon as the store is away.
+        """
+        parts, turn = self._parts, self._turn
 
         def drafted(u: Unit) -> tuple[Turn, T]:
-            draft = self._turn.draft()
+            draft = turn.draft()
             return draft, unit(u, draft)
 
-        draft, done = await self._parts.units.write(drafted)
-        self._turn.take_over(draft)
+        if paid is None:
+            draft, done = await parts.units.write(drafted)
+        else:
+            draft, done = await kept(parts.units, Paid(turn=turn, reply=paid), drafted, parts.roll)
+        turn.take_over(draft)
         return done
 
     async def _do(self, action: Action) -> bool:
@@ -244,7 +252,7 @@ class _Run:
                 )
                 await self._write(lambda u, t: compact.begin_anew(u, t, None, why))
             case ChatReply():
-                await self._write(lambda u, t: compact.begin_anew(u, t, thought))
+                await self._write(lambda u, t: compact.begin_anew(u, t, thought), paid=thought)
 
     async def _think(
         self, request: ChatRequest, bound_s: float | None = None
@@ -276,7 +284,7 @@ class _Run:
         except ModelError as error:
             await self._fail(error, retry_s=None, retries=False)
             return False
-        await self._write(lambda u, t: steps.replied(u, t, said))
+        await self._write(lambda u, t: steps.replied(u, t, said), paid=said)
         return True
 
     async def _fail(self, error: ModelError, *, retry_s: float | None, retries: bool) -> None:

@@ -68,6 +68,11 @@ class Abilities:
         news, self._news = self._news, {}
         return news
 
+    def keep(self, news: Mapping[str, bool]) -> None:
+        """Take back news that could not be stored; what was learned meanwhile is newer."""
+        self._news = {**news, **self._news}
+        self._known = {**self._known, **self._news}
+
 
 def blames_streaming(refusal: str) -> bool:
     """Say whether a refusal is for asking for a stream."""

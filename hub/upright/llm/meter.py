@@ -31,6 +31,7 @@ from upright.llm.abilities import LACKING, TOOLS
 from upright.llm.roles import Endpoint, Roles
 from upright.store import budgets, endpoints
 from upright.store.budgets import Told
+from upright.store.errors import StoreUnavailableError
 from upright.store.events import About
 from upright.store.ledger import cause
 from upright.store.unit import Connection, Unit
@@ -172,12 +173,20 @@ class Meter:
         )
 
     async def _learn(self, endpoint: Endpoint) -> None:
-        """Store what the call has shown of its endpoint."""
+        """Store what the call has shown of its endpoint; without a store, after the next call.
+
+        The answer of the call, or its failure, never waits for that: it was paid for.
+        """
         news, settings = endpoint.abilities.news(), endpoint.settings
-        if news:
+        if not news:
+            return
+        try:
             await self._units.write(
                 lambda u: endpoints.learned(u, settings.id, settings.base_url, news)
             )
+        except StoreUnavailableError as error:
+            endpoint.abilities.keep(news)
+            log.warning("model.not_learned", extra={"reason": str(error), "what": sorted(news)})
 
 
 def _held(reason: object) -> ModelHeldError:
