@@ -17,6 +17,7 @@ from upright.api import SecretRef
 from upright.cli.client import AnsweredError, UnreachableError
 from upright.cli.database import database
 from upright.cli.place import Place
+from upright.core.budget import Level, Measure, said_of
 from upright.plugin.connectors import problems
 from upright.plugin.manifest import installed, listed
 from upright.settings.errors import SecretMissingError
@@ -184,6 +185,7 @@ def hub(place: Place) -> Iterator[Finding]:
     yield from _sources(place)
     yield from _devices(place)
     yield from _held(place.hub.get("v1", "models"))
+    yield from _spent(place.hub.get("v1", "budgets"))
     yield from _stalled(place.hub.get("v1", "stalled"))
 
 
@@ -214,6 +216,19 @@ def _held(rows: list[dict[str, Any]]) -> Iterator[Finding]:
         if row["held_at_ms"] is not None:
             said = f"{row['base_url']} is held: {row['held_reason']}"
             yield failed("model", said, "mend it, then: upright model retry")
+
+
+def _spent(rows: list[dict[str, Any]]) -> Iterator[Finding]:
+    """Name each budget that people were warned of, or that is used up (B16.2)."""
+    for row in rows:
+        if row["level"] == Level.FINE:
+            continue
+        whose = f"{row['scope']} {row['name']}".strip()
+        used, cap = (said_of(Measure(row["measure"]), row[name]) for name in ("used", "cap"))
+        said = f"{used} of {cap} are used, {row['percent']:g} %"
+        is_over = row["level"] == Level.STOP
+        fix = f"upright budget set {whose} …"
+        yield (failed if is_over else note)(f"budget {whose}", said, fix)
 
 
 def _stalled(rows: list[dict[str, Any]]) -> Iterator[Finding]:

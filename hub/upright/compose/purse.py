@@ -15,6 +15,7 @@ from upright.engine.units import Units
 from upright.llm.probe import Found, probe
 from upright.store import budgets, endpoints, sessions
 from upright.store.ledger import Cost
+from upright.store.plain import Plain
 from upright.store.unit import Unit
 from upright.web.parts import RefusedError
 
@@ -42,6 +43,11 @@ class Purse:
         """List every scope that has a cap, and how much of it is used."""
         at = now_ms(self._units.clock)
         return await self._units.read(lambda c: budgets.listing(c, self._caps, at))
+
+    async def near(self) -> list[Plain]:
+        """List what people were warned of and what is used up."""
+        at = now_ms(self._units.clock)
+        return await self._units.read(lambda c: budgets.near(c, self._caps, at))
 
     async def put(self, key: Key, measure: Measure, amount: int, by: str) -> object:
         """Set one cap of a scope; 0 takes it away."""

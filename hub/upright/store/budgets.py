@@ -23,11 +23,12 @@ from upright.core.budget import (
     Used,
     judge,
 )
+from upright.core.work import TERMINAL
 from upright.store import holds, requests
 from upright.store.events import About, record
 from upright.store.ledger import Cost, charge
 from upright.store.plain import Plain
-from upright.store.tables import BUDGET, SPENT
+from upright.store.tables import BUDGET, SPENT, WORK
 from upright.store.unit import Connection, Unit
 
 _SET: Final = sa.select(BUDGET)
@@ -45,6 +46,7 @@ _WARNED: Final = _MARK.values(warned_ms=sa.bindparam("at", type_=sa.BigInteger()
 _STOPPED: Final = _MARK.values(stopped_ms=sa.bindparam("at", type_=sa.BigInteger()))
 _GRANTED: Final = _MARK.values(extra=SPENT.c.extra + 1, warned_ms=None, stopped_ms=None)
 _FORGET: Final = _MARK.values(warned_ms=None, stopped_ms=None)
+_MOST_NEAR: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +207,26 @@ def listing(c: Connection, configured: Caps, now_ms: int) -> list[Plain]:
     keys = {Key(Scope(row.scope), row.name) for row in rows} | set(every.named)
     found = (_shown(one, every, now_ms) for one in told(c, sorted(keys), now_ms))
     return [row for rows_of in found for row in rows_of]
+
+
+def near(c: Connection, configured: Caps, now_ms: int) -> list[Plain]:
+    """List what people were warned of and what is used up, as :func:`listing`; no ended item's."""
+    every = caps(c, configured)
+    is_told = sa.or_(SPENT.c.warned_ms.is_not(None), SPENT.c.stopped_ms.is_not(None))
+    rows = c.execute(
+        sa.select(SPENT.c.scope, SPENT.c.name)
+        .join(WORK, WORK.c.id == SPENT.c.name, isouter=True)
+        .where(
+            SPENT.c.period.in_([0, now_ms // DAY_MS]),
+            is_told,
+            sa.or_(WORK.c.id.is_(None), WORK.c.state.not_in(TERMINAL)),
+        )
+        .order_by(SPENT.c.changed_ms.desc())
+        .limit(_MOST_NEAR)
+    )
+    keys = sorted(Key(Scope(row.scope), row.name) for row in rows)
+    found = (_shown(one, every, now_ms) for one in told(c, keys, now_ms))
+    return [row for rows_of in found for row in rows_of if row["level"] != Level.FINE]
 
 
 def _shown(one: Told, every: Caps, now_ms: int) -> Sequence[Plain]:

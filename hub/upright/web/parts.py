@@ -258,6 +258,10 @@ class Purse(Protocol):
         """List what is used of each cap."""
         ...
 
+    async def near(self) -> Sequence[Mapping[str, object]]:
+        """List, of those, what people were warned of and what is used up."""
+        ...
+
     async def put(self, key: Key, measure: Measure, amount: int, by: str) -> object:
         """Set a cap; the name ``*``: each of its scope."""
         ...

@@ -16,6 +16,7 @@ from fixtures.page_rows import EVIL, PAIRING
 from fixtures.store_rows import put, trigger
 from fixtures.web_hub import AUTH, Client
 from upright.api import ActorKind
+from upright.core.budget import Measure, Scope
 from upright.core.job import JobState
 from upright.core.mandate import Trust
 from upright.core.outbox import OutboxState
@@ -217,6 +218,8 @@ KINDS: Final[dict[str, type[StrEnum]]] = {
     "wait": WaitKind,
     "then": OnDeadline,
     "actor": ActorKind,
+    "scope": Scope,
+    "measure": Measure,
 }
 
 

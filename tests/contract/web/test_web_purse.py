@@ -6,7 +6,9 @@ from typing import Final
 
 import pytest
 
-from fixtures.web_hub import Client
+from fixtures.web_hub import AUTH, Client
+from upright.store.budgets import spend
+from upright.store.ledger import Cost
 
 A_DAY: Final = {"scope": "day", "name": "*", "measure": "tokens", "amount": "500"}
 
@@ -54,3 +56,43 @@ async def test_a_hub_without_a_model_has_nothing_to_probe(client: Client) -> Non
     assert status == 403
     assert "no model is configured" in problem["detail"]
     assert (await client.post("/v1/models/retry"))[1]["retried"] is True
+
+
+async def spent(client: Client, tokens: int) -> None:
+    cost = Cost(kind="model", session_id="se_fix", work_id="wk_fix", tokens_input=tokens)
+    await client.behind.units.write(lambda u: spend(u, cost))
+
+
+async def needs_you(client: Client, language: str) -> str:
+    given = {**AUTH, "Accept": "text/html", "Cookie": f"lang={language}"}
+    async with client.session.get(f"{client.url}/needs", headers=given) as response:
+        assert response.status == 200
+        return await response.text()
+
+
+@pytest.mark.clause("B16.2")
+@pytest.mark.parametrize(
+    ("tokens", "en", "zh"),
+    [
+        (300, "", ""),
+        (400, "A budget is nearly used up", "预算即将用完"),
+        (500, "A budget is used up", "预算已用完"),
+    ],
+)
+async def test_a_warning_is_where_people_look_for_what_needs_them(
+    client: Client, tokens: int, en: str, zh: str
+) -> None:
+    await client.post("/v1/budgets", A_DAY)
+    await spent(client, tokens)
+    for language, said in (("en", en), ("zh", zh)):
+        html = await needs_you(client, language)
+        assert ("upright budget ls" in html) is bool(said)
+        assert said in html
+
+
+@pytest.mark.clause("B16.2")
+async def test_a_budget_that_was_raised_warns_no_more(client: Client) -> None:
+    await client.post("/v1/budgets", A_DAY)
+    await spent(client, 450)
+    await client.post("/v1/budgets", {**A_DAY, "amount": "5000"})
+    assert "upright budget ls" not in await needs_you(client, "en")

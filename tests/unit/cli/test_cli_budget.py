@@ -9,6 +9,8 @@ import pytest
 from fixtures.cli_hub import Served, Terminal
 from fixtures.scripted_server import Endless, scripted
 from upright.cli.errors import Exit
+from upright.store.budgets import spend
+from upright.store.ledger import Cost
 
 
 @pytest.mark.clause("B16.2")
@@ -41,6 +43,20 @@ def test_what_is_no_budget_is_wrong_usage(
     typed = upright("budget", *words)
     assert typed.code == code
     assert "Traceback" not in typed.err
+
+
+@pytest.mark.clause("B16.2")
+@pytest.mark.parametrize(("tokens", "verdict"), [(300, None), (400, "note"), (500, "failed")])
+def test_doctor_says_what_is_nearly_used_up(
+    served: Served, upright: Terminal, tokens: int, verdict: str | None
+) -> None:
+    upright("budget", "set", "day", "--tokens", "500")
+    cost = Cost(kind="model", session_id="se_fix", work_id="wk_fix", tokens_input=tokens)
+    served.call(served.behind.units.write(lambda u: spend(u, cost)))
+    found = {row["id"]: row for row in upright("doctor", "--json").json()["checks"]}
+    told = found.get("budget day", {"verdict": None, "said": f"{tokens} tokens of 500 tokens"})
+    assert told["verdict"] == verdict
+    assert f"{tokens} tokens of 500 tokens" in told["said"]
 
 
 @pytest.mark.case("OC/24636")

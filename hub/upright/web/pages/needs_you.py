@@ -12,7 +12,7 @@ from aiohttp import web
 from upright.store import views_requests
 from upright.web.bodies import read_form
 from upright.web.commands import check_grant
-from upright.web.pages.layout import back, newest, page, read
+from upright.web.pages.layout import back, newest, page, read, visible
 from upright.web.problems import PARTS, ProblemError
 from upright.web.reads import whole_id
 
@@ -31,6 +31,7 @@ async def needs_you(request: web.Request) -> web.Response:
         "seq": seq,
         "waiting": [{**row, "diff": diff_of(row)} for row in waiting],
         "settled": settled,
+        "budgets": visible(request, await request.app[PARTS].purse.near()),
     }
     return page(request, "needs.html", facts)
 
