@@ -34,6 +34,7 @@ from upright.store import (
     jobs,
     matching,
     output,
+    secrecy,
     sessions,
     strategy,
     taints,
@@ -203,7 +204,8 @@ def _take(u: Unit, turn: Turn, pressing: Pressing) -> None:
     number = append(u, turn, Message(role=Role.USER, text=text))
     intake.taken(u.c, turn.claim.session, triggers, number)
     turn.nudges = 0
-    sessions.update(u.c, turn.claim, taint=int(turn.taint), nudges=0)
+    told = {"private": True} if secrecy.tells_private(u.c, triggers) else {}
+    sessions.update(u.c, turn.claim, taint=int(turn.taint), nudges=0, **told)
     _took(u, turn, triggers, number)
     if turn.work is not None:
         work.woken(u, work.read(u.c, turn.work))

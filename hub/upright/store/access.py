@@ -11,9 +11,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from upright.api import Address, Channel
 from upright.core.work import WorkItem
-from upright.store import codec
+from upright.store import secrecy
 from upright.store.relations import RelationKind
 from upright.store.tables import (
     DELIVERY,
@@ -21,7 +20,6 @@ from upright.store.tables import (
     OUTBOX,
     RELATION,
     REQUEST,
-    SESSION,
     SUBSCRIPTION,
     THREAD_LINK,
     TRIGGER,
@@ -31,7 +29,6 @@ from upright.store.tables import (
 
 MAX_BEFORE: Final = 20
 """How many items back, along ``follows`` and ``child_of``, a worker may read."""
-_PRIVATE: Final = frozenset({Channel.MAIL, Channel.PHONE, Channel.SMS, Channel.CALENDAR})
 _OWNERS: Final = {
     "job": JOB.c.work_id,
     "outbox": OUTBOX.c.work_id,
@@ -56,7 +53,7 @@ def may_read(c: sa.Connection, item: WorkItem | None, kind: str, wanted: str) ->
 
 
 def _is_closed(c: sa.Connection, item: WorkItem, thread: str) -> bool:
-    return is_private(c, thread) and not is_private(c, item.thread)
+    return secrecy.is_private(c, thread) and not secrecy.is_private(c, item.thread)
 
 
 def threads(c: sa.Connection, item: WorkItem) -> set[str]:
@@ -117,20 +114,3 @@ def thread_of(c: sa.Connection, kind: str, wanted: str) -> str | None:
         return c.scalar(sa.select(TRIGGER.c.thread_id).where(TRIGGER.c.id == wanted))
     work = work_of(c, kind, wanted)
     return c.scalar(sa.select(WORK.c.thread_id).where(WORK.c.id == work)) if work else None
-
-
-# ------------------------------------------------------------------ what is private
-def is_private(c: sa.Connection, thread: str) -> bool:
-    """Say whether a thread is a conversation that not everybody can read: by how it began."""
-    first = sa.select(TRIGGER.c.body_json).where(TRIGGER.c.thread_id == thread)
-    body = c.scalar(first.order_by(TRIGGER.c.seq).limit(1))
-    if body is None:
-        return False
-    trigger = codec.load_trigger(body)
-    is_talk = trigger.channel is Channel.CHAT and trigger.context.address is Address.DIRECT
-    return is_talk or trigger.channel in _PRIVATE
-
-
-def holds_private(c: sa.Connection, session: str) -> bool:
-    """Say whether a session's generation has read what is private (it may not tell everybody)."""
-    return bool(c.scalar(sa.select(SESSION.c.private).where(SESSION.c.id == session)))

@@ -30,6 +30,7 @@ from upright.store import (
     outbox,
     output,
     retention,
+    secrecy,
     views,
     views_routing,
     waits,
@@ -78,7 +79,7 @@ def lowest(c: sa.Connection, session: str) -> Trust:
 
 def _private(c: sa.Connection, kind: str, wanted: str) -> bool:
     thread = access.thread_of(c, kind, wanted)
-    return thread is not None and access.is_private(c, thread)
+    return thread is not None and secrecy.is_private(c, thread)
 
 
 def _part(part: str, parts: tuple[str, ...], wanted: str) -> None:
@@ -154,7 +155,7 @@ def _thread(c: sa.Connection, wanted: str, part: str) -> Shown:
         relatives=graph.relatives(c, "thread", wanted),
         text="\n".join(_line(one.id, one.body_json) for one in newest),
         trust=Trust.OPERATOR if least is None else Trust(least),
-        private=access.is_private(c, wanted),
+        private=secrecy.is_private(c, wanted),
     )
 
 

@@ -136,8 +136,10 @@ class Loaded:
     answers: tuple[Answer, ...]
 
 
-def create(u: Unit, *, kind: str, agent: str, work: str | None, trust: Trust) -> SessionId:
-    """Make a session with an empty transcript."""
+def create(
+    u: Unit, *, kind: str, agent: str, work: str | None, trust: Trust, private: bool = False
+) -> SessionId:
+    """Make a session with an empty transcript; *private*: what it begins with is."""
     made = SessionId(u.new_id("session"))
     u.c.execute(
         SESSION.insert().values(
@@ -147,6 +149,7 @@ def create(u: Unit, *, kind: str, agent: str, work: str | None, trust: Trust) ->
             work_id=work,
             generation=0,
             taint=int(trust),
+            private=private,
             lease_epoch=0,
             failures=0,
             nudges=0,

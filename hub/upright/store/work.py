@@ -18,7 +18,7 @@ from upright.core.outbox import OutboxState
 from upright.core.trigger import StoredTrigger
 from upright.core.wait import WaitKind
 from upright.core.work import WorkEffect, WorkEvent, WorkItem, WorkState
-from upright.store import codec, requests, sessions, succession, taints, threads, waits
+from upright.store import codec, requests, secrecy, sessions, succession, taints, threads, waits
 from upright.store.errors import UnknownIdError
 from upright.store.events import About, record
 from upright.store.tables import DELIVERY, JOB, OUTBOX, SUBSCRIPTION, TRIGGER, WORK
@@ -74,7 +74,10 @@ def open_item(u: Unit, opening: Opening, router: str) -> Opened:
     before = succession.last_over(u.c, (trigger.thread, *threads.linked(u.c, trigger.thread)))
     # who may read a predecessor's session is no cleaner than that was
     trust = min(opening.taint, before.taint) if before else opening.taint
-    session = sessions.create(u, kind="worker", agent=opening.agent, work=work, trust=trust)
+    told = secrecy.was_told_private(u.c, router)  # the goal may say it
+    session = sessions.create(
+        u, kind="worker", agent=opening.agent, work=work, trust=trust, private=told
+    )
     item = WorkItem(
         id=work,
         session=session,

@@ -18,7 +18,7 @@ from fixtures.agents import (
 )
 from fixtures.recalling import asks, read
 from fixtures.still_hub import ANN, BOSS, EVE, StillHub, trigger
-from upright.api import Address, Channel
+from upright.api import Address, Channel, Trigger
 from upright.core.mandate import Trust
 from upright.core.work import WorkState
 from upright.store import recall, work
@@ -27,6 +27,7 @@ from upright.store.tables import (
     ENTRY,
     OUTBOX,
     SESSION,
+    TRIGGER,
 )
 
 
@@ -59,11 +60,16 @@ async def test_a_worker_reads_the_threads_that_its_own_links_to(hub: StillHub) -
     assert "the sister" in told[0]["text"]
 
 
+def private_mail(*related: str) -> Trigger:
+    """Make a mail; *related* are the threads that it speaks of."""
+    mail = trigger("mail.received", by=ANN, thread="mail:1", related=related, text="Our secret.")
+    context = replace(mail.context, address=Address.DIRECT)
+    return replace(mail, channel=Channel.MAIL, context=context)
+
+
 async def linked_mail(hub: StillHub) -> str:
     """Store a mail that speaks of the pull request."""
-    mail = trigger("mail.received", by=ANN, thread="mail:1", related=("pr:7",), text="Our secret.")
-    context = replace(mail.context, address=Address.DIRECT)
-    return (await hub.one(replace(mail, channel=Channel.MAIL, context=context))).id
+    return (await hub.one(private_mail("pr:7"))).id
 
 
 @pytest.mark.clause("B7.6")
@@ -97,6 +103,68 @@ async def test_who_has_read_what_is_private_asks_before_it_answers_in_public(
     (effect,) = await hub.rows(OUTBOX)
     assert effect["state"] == "held"
     assert (await hub.row(SESSION, id=await hub.router()))["private"]
+
+
+def replying(to: str, **more: str) -> Say:
+    return call("reply", {"trigger": to, "text": "It says: our secret.", **more})
+
+
+async def states(hub: StillHub) -> list[str]:
+    return [str(row["state"]) for row in await hub.rows(OUTBOX)]
+
+
+@pytest.mark.clause("B7.6")
+async def test_who_was_given_what_is_private_asks_as_who_has_read_it(hub: StillHub) -> None:
+    mail = await hub.one(private_mail())
+    asked = await hub.one(trigger("ci.failed", by=BOSS, thread="pr:10"))
+    steps = [replying(asked.id), Say("Asked.")]
+    chat = ScriptedChat(router=[lambda r: steps.pop(0)])
+    agents = Agents(hub, chat)
+    await agents.go()
+    shown = "\n".join(message.text for message in chat.requests[0].messages)
+    assert mail.id in shown
+    assert "Our secret." in shown
+    assert await states(hub) == ["held"]
+
+
+@pytest.mark.clause("B7.6")
+async def test_who_is_asked_in_private_answers_there_without_a_question(hub: StillHub) -> None:
+    mail = await hub.one(private_mail())
+    steps = [replying(mail.id), Say("Answered.")]
+    await Agents(hub, ScriptedChat(router=[lambda r: steps.pop(0)])).go()
+    assert await states(hub) == ["pending"]
+
+
+@pytest.mark.clause("B7.6")
+@pytest.mark.parametrize("how", ["forward", "spawn"])
+async def test_what_the_router_passes_on_of_it_is_as_private(hub: StillHub, how: str) -> None:
+    await hub.device()
+    steps: list[Say]
+    if how == "forward":
+        item = await hub.opened()
+        mail = await hub.one(private_mail())
+        steps = [call("forward", {"trigger": mail.id, "work": item.id}), Say("Forwarded.")]
+    else:
+        await hub.one(private_mail())
+        ci = await hub.one(trigger("ci.failed", by=BOSS, thread="pr:7"))
+        goal = {"trigger": ci.id, "goal": "our secret", "criteria": ["x"]}
+        steps = [call("spawn", goal), Say("Spawned.")]
+    public = (await hub.rows(TRIGGER, kind="ci.failed"))[0]["id"]
+    chat = ScriptedChat(router=[lambda r: steps.pop(0)], worker=(replying(public), WAIT_CI))
+    await Agents(hub, chat).go()
+    assert await states(hub) == ["held"]
+
+
+@pytest.mark.clause("B7.6")
+async def test_who_is_given_work_in_a_later_batch_answers_in_public(hub: StillHub) -> None:
+    await hub.device()
+    await hub.one(private_mail())
+    await Agents(hub, ScriptedChat(router=(Say("Noted."),))).go()
+    ci = await hub.one(trigger("ci.failed", by=BOSS, thread="pr:7"))
+    steps = [call("spawn", {"trigger": ci.id, "goal": "g", "criteria": ["x"]}), Say("Spawned.")]
+    chat = ScriptedChat(router=[lambda r: steps.pop(0)], worker=(replying(ci.id), WAIT_CI))
+    await Agents(hub, chat).go()
+    assert await states(hub) == ["pending"]
 
 
 @pytest.mark.clause("B7.3")

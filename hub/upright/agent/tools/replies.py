@@ -16,7 +16,7 @@ from upright.core.outbox import OutboxState
 from upright.core.request import RequestKind
 from upright.core.wait import WaitKind
 from upright.core.work import WorkItem
-from upright.store import access, answers, intake, outbox, proofs, requests, waits
+from upright.store import access, answers, intake, outbox, proofs, requests, secrecy, waits
 
 
 @arguments(config=STRICT)
@@ -130,10 +130,10 @@ def _send(here: Here, reply: _Reply) -> Outcome:
 
 def _tells(here: Here, trigger: str) -> bool:
     """Say whether what is private might be told in public: then a person looks first (B7.6)."""
-    if not access.holds_private(here.u.c, here.lease.session):
+    if not secrecy.holds_private(here.u.c, here.lease.session):
         return False
     thread = access.thread_of(here.u.c, "trigger", trigger)
-    return thread is None or not access.is_private(here.u.c, thread)
+    return thread is None or not secrecy.is_private(here.u.c, thread)
 
 
 def _once(here: Here, trigger: str) -> None:
