@@ -28,7 +28,12 @@ Keys = Mapping[str, Secret | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mind:
-    """The model as agents see it, metered; ``structured`` answers in shapes through the same."""
+    """The model as agents see it, metered; ``structured`` answers in shapes through the same.
+
+    Nothing is asked of an endpoint before there is something to do (B16.3): what it can do is
+    learned at its first refusals, or by a person's ``upright model probe``. ``structured`` is for
+    the advisor (B9.1) and for policies (B4); agents don't ask in shapes.
+    """
 
     model: Meter
     roles: Roles
