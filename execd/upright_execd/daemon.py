@@ -174,7 +174,8 @@ class Daemon:
                 said = Answer(question["answer"])
                 name, digest = str(question["command_id"]), question.get("digest")
                 answered = self.house.consent.answer(name, said, digest=digest)
-                return {"command_id": answered.command_id, "answer": said.value}
+                mode = self.house.rules().settings.mode
+                return {"command_id": answered.command_id, "answer": said.value, "mode": mode.value}
             case "try" | "tried" | "give_up" | "forget" if self._trials is not None:
                 return self._trials.answer(question)
             case "reload":

@@ -71,6 +71,13 @@ class RemoteError(ExecdError):
         self.status = exit_code
 
 
+class RefusedError(ExecdError):
+    """The owner's own rules forbid it."""
+
+    code = "execd.forbidden"
+    exit_code = 4
+
+
 class RevokedError(ExecdError):
     """The hub took this machine's key out of use."""
 

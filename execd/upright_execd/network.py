@@ -103,8 +103,7 @@ def paired(paths: Paths) -> Pinned:
     """
     hub = pinned.load(paths.pairing)
     if hub is None:
-        sentence = "This machine is not paired with a hub."
-        raise NotFoundError(sentence, advice="Run: execd pair HUB")
+        raise NotFoundError(pinned.why_none(paths), advice="Run: execd pair HUB")
     return hub
 
 
@@ -123,7 +122,7 @@ def forget(paths: Paths, *, by: str) -> None:
         key_store(hub.key_file).wipe()
         paths.pairing.unlink(missing_ok=True)
         audit = Audit(paths.audit, SystemClock())
-        audit.write("pairing.ended", device=hub.device_id, hub=hub.host, by=by)
+        audit.write(pinned.ENDED, device=hub.device_id, hub=hub.host, by=by)
 
 
 def key_store(key_file: str | None) -> KeyStore:

@@ -14,6 +14,7 @@ from upright_execd.errors import ExecdError, NotRunningError, RemoteError
 from upright_execd.opening import opened
 from upright_execd.paths import Paths
 from upright_execd.peer import connect, is_from_a_command, is_same_user, listen, marks_above
+from upright_execd.pinned import why_none
 
 BOUND_S: Final = 10.0
 MAX_LINE_BYTES: Final = 4 * 1024 * 1024
@@ -110,9 +111,17 @@ def ask(paths: Paths, question: Mapping[str, Any]) -> dict[str, Any]:
             with connection.makefile("rb") as file:
                 reply = json.loads(file.readline(MAX_LINE_BYTES))
     except (OSError, ValueError) as error:
-        sentence = "No execd is running for this user."
-        raise NotRunningError(sentence, advice="Run: execd run") from error
+        raise _nobody_there(paths) from error
     if "error" in reply:
         raise RemoteError(reply["error"], reply["exit_code"])
     answer: dict[str, Any] = reply["ok"]
     return answer
+
+
+def _nobody_there(paths: Paths) -> NotRunningError:
+    """Say what to do first: without a pairing no daemon would run."""
+    if paths.pairing.exists():
+        sentence = "No execd is running for this user."
+        return NotRunningError(sentence, advice="Run: execd run")
+    sentence = f"No execd is running for this user. {why_none(paths)}"
+    return NotRunningError(sentence, advice="Pair it: execd pair HUB; then: execd run")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from upright_execd.audit import entries
 from upright_execd.errors import DamagedError
 from upright_execd.paths import Paths, own_hub, write_private
 from upright_wire.errors import WireError
 from upright_wire.plain import from_plain, to_plain
+
+ENDED: Final = "pairing.ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,18 @@ def load(path: Path) -> Pinned | None:
     except (ValueError, WireError) as error:
         sentence = f"{path} is damaged."
         raise DamagedError(sentence, advice="Pair again: execd pair HUB") from error
+
+
+def why_none(paths: Paths) -> str:
+    """Say in a sentence why this machine is paired with no hub: who ended that, or nobody began.
+
+    Blocks: it reads the log.
+    """
+    told = [e for e in entries(paths.audit) if str(e.get("event")).startswith("pairing.")]
+    if not told or told[-1]["event"] != ENDED:
+        return "This machine is not paired with a hub."
+    who = "The hub" if told[-1].get("by") == "hub" else "You"
+    return f"{who} revoked this machine's pairing with {told[-1].get('hub')}."
 
 
 def hidden(paths: Paths) -> tuple[Path, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from upright_execd import argvrules
-from upright_execd.errors import NotFoundError, SettingsError
+from upright_execd.errors import NotFoundError, RefusedError, SettingsError
 from upright_execd.ownerline import ask
 from upright_execd.paths import Paths
 from upright_execd.verbs.output import as_json, paths_of, print_json
@@ -36,7 +36,7 @@ def verb(ctx: click.Context) -> None:
         said = "skip" if said == "always" and not is_offered else said
         click.echo(said)
         if said != "skip":
-            _answer(paths, question, said)
+            _check_mode(paths, _answer(paths, question, said))
     if not questions:
         click.echo("Nothing waits for your word.")
 
@@ -81,6 +81,7 @@ def _settle(paths: Paths, name: str, said: str) -> None:
         sentence = f"{'Several questions wait' if found else 'No question waits'} for {name}."
         raise NotFoundError(sentence, advice="Run: execd consent ls")
     done = _answer(paths, found[0], said)
+    _check_mode(paths, done)
     click.echo(f"{done['command_id']}: {said}")
 
 
@@ -95,6 +96,14 @@ def _answer(paths: Paths, question: Mapping[str, Any], said: str) -> dict[str, A
         ask(paths, {"op": "reload"})
     answer = {"op": "answer", "command_id": question["command_id"], "digest": question["digest"]}
     return ask(paths, {**answer, "answer": "deny" if said == "deny" else "allow"})
+
+
+def _check_mode(paths: Paths, done: Mapping[str, Any]) -> None:
+    """Say so where the mode was switched off since the question was asked."""
+    if done["answer"] == "allow" and done["mode"] == "off":
+        sentence = f"{done['command_id']} does not run, whatever you allow: the mode is off."
+        advice = f'To allow things again: mode = "ask" in {paths.settings}'
+        raise RefusedError(sentence, advice=advice)
 
 
 def _print(questions: list[dict[str, Any]]) -> None:

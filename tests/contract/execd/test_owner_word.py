@@ -134,6 +134,17 @@ async def test_a_word_that_comes_after_the_mode_was_switched_off_does_not_count(
     assert denied(await local.final()) == "mode_off"
 
 
+@pytest.mark.clause("E8.1")
+async def test_who_allows_something_in_mode_off_is_told_what_holds(local: Local) -> None:
+    await asked(local, "touch", "ran")
+    await settings(local, 'mode = "off"')
+    code, out, err = await execd(local, "consent", "allow", "jb_1")
+    assert (code, out, err.count("\n")) == (4, "", 1)
+    assert "jb_1 does not run, whatever you allow: the mode is off." in err
+    assert str(local.daemon.house.paths.settings) in err
+    assert denied(await local.final()) == "mode_off"
+
+
 async def settings(local: Local, text: str) -> None:
     local.daemon.house.paths.settings.write_text(text)
     await say(local, op="reload")

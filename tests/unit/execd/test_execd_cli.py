@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from upright_execd import cli
+from upright_execd import cli, network
 from upright_execd.audit import Audit
 from upright_execd.cli import VERBS, execd
 from upright_execd.clock import SystemClock
@@ -57,6 +57,22 @@ def test_without_a_daemon_it_exits_5_and_says_what_to_run(
 ) -> None:
     code, _, err = run(tmp_path, *args, capsys=capsys)
     assert (code, err.count("\n"), "execd run" in err) == (5, 1, True)
+
+
+@pytest.mark.clause("E9.1")
+@pytest.mark.parametrize("by", ["hub", "owner"])
+@pytest.mark.parametrize("args", [["try", "ls"], ["run"]])
+def test_after_a_revocation_it_says_so_and_how_to_pair_again(
+    by: str, args: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = paths_in(tmp_path)
+    network.remember(paths, replace(PINNED, key_file=str(tmp_path / "key")))
+    network.forget(paths, by=by)
+    code, _, err = run(tmp_path, *args, capsys=capsys)
+    assert (code in {3, 5}, err.count("\n")) == (True, 1)
+    who = "The hub" if by == "hub" else "You"
+    assert f"{who} revoked this machine's pairing with {PINNED.host}." in err
+    assert "execd pair HUB" in err
 
 
 def test_run_without_a_pairing_exits_3_and_says_what_to_run(
