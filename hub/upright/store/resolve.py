@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import sqlalchemy as sa
@@ -12,6 +13,7 @@ from upright.core.ids import PREFIXES
 from upright.store import tables
 from upright.store.errors import AmbiguousIdError, UnknownIdError
 from upright.store.plain import Plain, columns, listed, one
+from upright.store.privacy import NOTHING
 
 _TABLES: Final[Mapping[str, sa.Table]] = {
     "trigger": tables.TRIGGER,
@@ -29,6 +31,7 @@ _TABLES: Final[Mapping[str, sa.Table]] = {
     "payload": tables.PAYLOAD,
 }
 MAX_CANDIDATES: Final = 5
+_PAGE: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +42,10 @@ class Resolved:
     id: str
 
 
-def resolve(c: sa.Connection, prefix: str) -> Resolved:
+def resolve(c: sa.Connection, prefix: str, hidden: frozenset[str] = NOTHING) -> Resolved:
     """Find what *prefix* means: a whole id, or the beginning of one and only one.
+
+    Of what is *hidden* from who asks nothing is found, and nothing is made ambiguous by it.
 
     Raises:
         UnknownIdError: nothing begins like this.
@@ -50,7 +55,7 @@ def resolve(c: sa.Connection, prefix: str) -> Resolved:
         Resolved(kind=kind, id=each)
         for kind, table in _TABLES.items()
         if prefix and _may_begin(prefix, f"{PREFIXES[kind]}_")
-        for each in c.scalars(_begins(table, prefix))
+        for each in islice(_begins(c, table, prefix, hidden), MAX_CANDIDATES)
     ]
     exact = [each for each in found if each.id == prefix]
     if len(exact or found) == 1:
@@ -79,9 +84,14 @@ def _may_begin(prefix: str, start: str) -> bool:
     return prefix.startswith(start) or start.startswith(prefix)
 
 
-def _begins(table: sa.Table, prefix: str) -> sa.Select[str]:
-    """Select ids by range, which the key's index serves; LIKE would read the whole table."""
+def _begins(
+    c: sa.Connection, table: sa.Table, prefix: str, hidden: frozenset[str]
+) -> Iterator[str]:
+    """Read ids by range, which the key's index serves; LIKE would read the whole table."""
     after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     key = table.c.id
-    chosen = sa.select(key).where(key >= prefix, key < after)
-    return chosen.order_by(key).limit(MAX_CANDIDATES)
+    chosen = sa.select(key).where(key >= prefix, key < after).order_by(key).limit(_PAGE)
+    page = list(c.scalars(chosen))
+    while page:
+        yield from (each for each in page if each not in hidden)
+        page = list(c.scalars(chosen.where(key > page[-1]))) if len(page) == _PAGE else []

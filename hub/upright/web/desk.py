@@ -12,7 +12,7 @@ from upright.web.bodies import number, read_fields
 from upright.web.described import does, reads, whole
 from upright.web.plain import answer
 from upright.web.problems import PARTS, ProblemError
-from upright.web.reads import LISTED, MOST_LISTED
+from upright.web.reads import LISTED, MOST_LISTED, meant
 from upright.web.schemas import ANY, TEXT, TRUTH, WHOLE, array, thing
 
 _DIGITS: Final = 12
@@ -74,15 +74,21 @@ async def follows(request: web.Request) -> web.Response:
 @does(thing(session=TEXT, thread=TEXT, joined=TRUTH), "session", "thread")
 async def follow(request: web.Request) -> web.Response:
     """Let a worker follow a thread: ``{"session": …, "thread": …}``."""
-    session, thread = await read_fields(request, "session", "thread")
+    session, thread = await _named(request)
     return answer(await request.app[PARTS].desk.follow(session, thread))
 
 
 @does(thing(session=TEXT, thread=TEXT, left=TRUTH), "session", "thread")
 async def unfollow(request: web.Request) -> web.Response:
     """Let a worker follow a thread no more: ``{"session": …, "thread": …}``."""
-    session, thread = await read_fields(request, "session", "thread")
+    session, thread = await _named(request)
     return answer(await request.app[PARTS].desk.unfollow(session, thread))
+
+
+async def _named(request: web.Request) -> tuple[str, str]:
+    """Return the ids that a session and a thread were named with, finished."""
+    session, thread = await read_fields(request, "session", "thread")
+    return (await meant(request, session)).id, (await meant(request, thread)).id
 
 
 def routes() -> Iterable[web.RouteDef]:

@@ -9,12 +9,12 @@ from typing import Final
 from aiohttp import web
 
 from upright.store import views_events
-from upright.store.resolve import resolve, row
+from upright.store.resolve import row
 from upright.web.bodies import number
 from upright.web.described import Described, Query, described, does, reads, whole
 from upright.web.plain import answer
 from upright.web.problems import PARTS, ProblemError
-from upright.web.reads import LISTED, MOST_LISTED, whole_id
+from upright.web.reads import LISTED, MOST_LISTED, meant, whole_id
 from upright.web.schemas import TEXT, TIME, TRUTH, WHOLE, array, ref, thing
 
 _CHUNK: Final = 256 * 1024
@@ -65,8 +65,7 @@ async def backup(request: web.Request) -> web.StreamResponse:
 @described(Described(media="application/octet-stream", problems=(410,)))
 async def raw(request: web.Request) -> web.Response:
     """Send the bytes that a trigger, or a payload, came as; 410 when they were pruned."""
-    parts, prefix = request.app[PARTS], request.match_info["id"]
-    found = await parts.store.read(lambda c: resolve(c, prefix))
+    parts, found = request.app[PARTS], await meant(request, request.match_info["id"])
     payload = found.id
     if found.kind == "trigger":
         payload = (await parts.store.read(lambda c: row(c, found)))["payload_id"]
@@ -92,7 +91,7 @@ async def replay(request: web.Request) -> web.Response:
     """Judge by today's rules: ``?trigger=``, or ``?since=`` epoch milliseconds; ``?limit=``."""
     parts = request.app[PARTS]
     prefix = request.query.get("trigger", "")
-    wanted = (await parts.store.read(lambda c: resolve(c, prefix))).id if prefix else ""
+    wanted = (await meant(request, prefix)).id if prefix else ""
     since = number(request, "since", 0)
     limit = number(request, "limit", _MOST_REPLAYED, most=_MOST_REPLAYED)
     return answer(await parts.keeper.replay(trigger=wanted, since_ms=since, limit=limit))

@@ -36,8 +36,16 @@ async def hidden_from(request: web.Request) -> frozenset[str]:
     return await request.app[PARTS].store.read(lambda c: privacy.hidden(c, name))
 
 
+def hidden_of(request: web.Request) -> frozenset[str]:
+    """Return what was hidden from who asks when they came in."""
+    found: frozenset[str] = request.get(HIDDEN, NOTHING)
+    return found
+
+
 async def check_path(request: web.Request) -> None:
     """Refuse a request that names what may not be seen, exactly as if it weren't there.
+
+    An unfinished id is not judged here: what resolves it drops what is hidden first.
 
     Raises:
         UnknownIdError: it does.
@@ -47,7 +55,7 @@ async def check_path(request: web.Request) -> None:
     if not found:
         return
     for named in await _named(request):
-        if named and any(each.startswith(named) for each in found):
+        if named in found:
             raise UnknownIdError(named)
 
 
@@ -79,7 +87,7 @@ async def _fields(request: web.Request) -> list[tuple[str, str]]:
 async def private(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Take out of an answer what may not be seen."""
     response = await handler(request)
-    found = request.get(HIDDEN, NOTHING)
+    found = hidden_of(request)
     if not found or not isinstance(response, web.Response):
         return response
     body = response.body if isinstance(response.body, bytes) else b""

@@ -34,7 +34,7 @@ from upright.web.described import Query, flag, reads, whole
 from upright.web.forms import DISPOSITION
 from upright.web.plain import answer
 from upright.web.principal import PRINCIPAL
-from upright.web.privacy import HIDDEN
+from upright.web.privacy import HIDDEN, hidden_of
 from upright.web.problems import PARTS, ProblemError
 from upright.web.schemas import ANY, TEXT, TIME, TRUTH, array, mapping, maybe, ref, thing
 
@@ -57,6 +57,16 @@ async def _read(request: web.Request, query: Callable[[Connection], object]) -> 
     return answer(await request.app[PARTS].store.read(query))
 
 
+async def meant(request: web.Request, prefix: str) -> Resolved:
+    """Find what a beginning of an id means to who asks, to whom nothing hidden exists.
+
+    Raises:
+        UnknownIdError: nothing. AmbiguousIdError: several things.
+    """
+    hidden = hidden_of(request)
+    return await request.app[PARTS].store.read(lambda c: resolve(c, prefix, hidden))
+
+
 async def whole_id(request: web.Request, kind: str) -> str:
     """Return the whole id that the path's ``id`` begins.
 
@@ -64,8 +74,7 @@ async def whole_id(request: web.Request, kind: str) -> str:
         UnknownIdError: nothing does. AmbiguousIdError: several do.
         ProblemError: it is something else's.
     """
-    prefix = request.match_info["id"]
-    found = await request.app[PARTS].store.read(lambda c: resolve(c, prefix))
+    found = await meant(request, request.match_info["id"])
     if found.kind != kind:
         detail = f"{found.id} is a {found.kind}, not a {kind}"
         raise ProblemError(HTTPStatus.NOT_FOUND, "id.other_kind", detail)
@@ -232,7 +241,8 @@ async def show(request: web.Request) -> web.Response:
         offset=number(request, "offset", 0),
         now_ms=now_ms(parts.clock),
     )
-    return answer(await parts.store.write(lambda c: _show(c, resolve(c, prefix), wanted)))
+    hidden = hidden_of(request)
+    return answer(await parts.store.write(lambda c: _show(c, resolve(c, prefix, hidden), wanted)))
 
 
 @reads(ref("Trigger"))
@@ -245,8 +255,8 @@ async def trigger(request: web.Request) -> web.Response:
 @reads(ref("Why"))
 async def why(request: web.Request) -> web.Response:
     """Show a trigger's path; of a work item, the one of the trigger that opened it."""
-    prefix = request.match_info["id"]
-    return await _read(request, lambda c: views_why.why(c, _trigger_of(c, resolve(c, prefix))))
+    found = await meant(request, request.match_info["id"])
+    return await _read(request, lambda c: views_why.why(c, _trigger_of(c, found)))
 
 
 def _trigger_of(c: Connection, found: Resolved) -> str:

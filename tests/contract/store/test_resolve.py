@@ -71,6 +71,15 @@ def test_an_ambiguous_prefix_names_candidates(c: sa.Connection) -> None:
     assert refused.value.candidates == ("tr_green", "tr_red", "tr_star")
 
 
+def test_what_is_hidden_is_no_candidate_however_much_of_it_there_is(c: sa.Connection) -> None:
+    many = [f"tu_more{n:03}" for n in range(120)]
+    put(c, *(turn(name, "se_fix", n) for n, name in enumerate(many)))
+    hidden = frozenset(many[:-1])
+    assert resolve(c, "tu_m", hidden).id == many[-1]
+    with pytest.raises(UnknownIdError):
+        resolve(c, "tu_m", hidden | {many[-1]})
+
+
 def test_candidates_are_few(c: sa.Connection) -> None:
     put(c, *(turn(f"tu_more{n}", "se_fix", n) for n in range(20)))
     with pytest.raises(AmbiguousIdError) as refused:

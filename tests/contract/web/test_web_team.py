@@ -57,6 +57,14 @@ async def bob(client: Client, ann: Person) -> AsyncIterator[Person]:
     await person.session.close()
 
 
+@pytest.fixture
+async def item_of_all(client: Client) -> None:
+    """Open an item that everybody sees, whose ids begin like those of ann's."""
+    item = work("wk_fig", WorkState.WAITING_EXTERNAL, trigger_id="tr_star")
+    rows = session("se_fig", work="wk_fig"), item
+    await client.behind.store.write(lambda c: put(c, *rows))
+
+
 # ------------------------------------------------------------------ private items
 @pytest.mark.case("OC/47849")
 @pytest.mark.parametrize(
@@ -108,7 +116,7 @@ async def test_what_is_somebodys_own_is_not_there_for_others(
         ("/v1/work/w/cancel", None),
         ("/v1/work/wk_/cancel", None),
         ("/v1/follows", {"session": "se_fix", "thread": "th_pr"}),
-        ("/v1/follows", {"session": "s", "thread": "th_pr"}),
+        ("/v1/follows", {"session": "se_f", "thread": "th_pr"}),
         ("/v1/follows", b'{"session": "\\u0073e_fix", "thread": "th_pr"}'),
     ],
 )
@@ -118,6 +126,43 @@ async def test_nobody_approves_spends_or_speaks_in_somebody_elses_item(
     status, said = await bob.post(path, body)
     assert (status, said["code"]) == (404, "store.unknown_id")
     assert client.behind.asked == []
+
+
+@pytest.mark.parametrize(
+    ("path", "gets"),
+    [
+        ("/v1/work/wk_fi", (409, 200)),
+        ("/v1/show/wk_fi", (409, 200)),
+        ("/v1/why/wk_fi", (409, 200)),
+        ("/v1/sessions/se_fi", (409, 200)),
+        ("/v1/triggers/tr_", (409, 200)),
+        ("/triggers/tr_", (409, 200)),
+        ("/v1/raw/tr_", (409, 200)),
+        ("/v1/replay?trigger=tr_", (409, 200)),
+        ("/v1/work/wk_fix", (200, 404)),
+        ("/v1/sessions/se_fix", (200, 404)),
+        ("/v1/requests/rq_b", (200, 404)),
+        ("/v1/work/nothing", (404, 404)),
+    ],
+)
+@pytest.mark.usefixtures("item_of_all")
+async def test_what_is_hidden_makes_no_unfinished_id_ambiguous_or_missing(
+    ann: Person, bob: Person, path: str, gets: tuple[int, int]
+) -> None:
+    own, _ = await ann.get(path)
+    status, said = await bob.get(path)
+    assert (own, status) == gets
+    assert [each for each in HIDDEN if each in str(said) and each not in path] == []
+
+
+@pytest.mark.usefixtures("item_of_all")
+async def test_a_body_names_with_an_unfinished_id_only_what_who_asks_may_see(
+    ann: Person, bob: Person
+) -> None:
+    asked = {"session": "se_fi", "thread": "tr_star"}
+    assert (await ann.post("/v1/follows", asked))[1]["code"] == "store.ambiguous_id"
+    status, said = await bob.post("/v1/follows", asked)
+    assert (status, said["session"]) == (200, "se_fig")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from aiohttp import web
 from upright.core.roles import Role
 from upright.engine.clock import now_ms
 from upright.store import views_events
-from upright.store.privacy import NOTHING
 from upright.store.unit import Connection
 from upright.web.csrf import csrf_of
 from upright.web.pages import texts
@@ -22,7 +21,7 @@ from upright.web.pages.headers import PAGE
 from upright.web.pages.shelf import SHELF
 from upright.web.pages.texts import Texts
 from upright.web.principal import PRINCIPAL, Principal
-from upright.web.privacy import HIDDEN, seen
+from upright.web.privacy import hidden_of, seen
 from upright.web.problems import PARTS, ProblemError
 
 T = TypeVar("T")
@@ -66,7 +65,7 @@ def visible(request: web.Request, value: T) -> T:
     Raises:
         UnknownIdError: it is all about that.
     """
-    return cast("T", seen(value, request.get(HIDDEN, NOTHING)))
+    return cast("T", seen(value, hidden_of(request)))
 
 
 async def newest(request: web.Request) -> int:
