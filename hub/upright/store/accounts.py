@@ -87,6 +87,8 @@ def listed(c: sa.Connection) -> list[Account]:
 def give(u: Unit, name: str, role: Role, *, runs: bool, email: str = "") -> Account:
     """Give a person a role: make their account, or change it; one that was revoked lives again.
 
+    Links that were made for what they were before lead nowhere.
+
     Raises:
         NotNowError: this is the machine's owner, who has every right already.
     """
@@ -102,6 +104,7 @@ def give(u: Unit, name: str, role: Role, *, runs: bool, email: str = "") -> Acco
         account = found.id
         mine = ACCOUNT.update().where(ACCOUNT.c.id == account)
         u.c.execute(mine.values(role=role.word, runs=runs, revoked_at_ms=None))
+        _drop_links(u, account)
     record(u, "account.given", About(), {"name": name, "role": role.word, "exec": runs})
     return Account(id=account, name=name, role=role, runs=runs, email=email)
 
@@ -128,9 +131,13 @@ def revoke(u: Unit, name: str) -> Account:
     u.c.execute(SIGN_IN.update().where(live).values(ended_at_ms=at))
     theirs = sa.and_(API_TOKEN.c.account_id == account.id, API_TOKEN.c.revoked_at_ms.is_(None))
     u.c.execute(API_TOKEN.update().where(theirs).values(revoked_at_ms=at))
-    u.c.execute(SIGN_IN_LINK.delete().where(SIGN_IN_LINK.c.account_id == account.id))
+    _drop_links(u, account.id)
     record(u, "account.revoked", About(), {"name": name})
     return account
+
+
+def _drop_links(u: Unit, account: str) -> None:
+    u.c.execute(SIGN_IN_LINK.delete().where(SIGN_IN_LINK.c.account_id == account))
 
 
 def _account(row: sa.Row[tuple[object, ...]]) -> Account:

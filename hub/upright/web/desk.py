@@ -8,9 +8,12 @@ from typing import Final
 
 from aiohttp import web
 
+from upright.store import accounts
 from upright.web.bodies import number, read_fields
 from upright.web.described import does, reads, whole
+from upright.web.granting import may_stand_for
 from upright.web.plain import answer
+from upright.web.principal import PRINCIPAL
 from upright.web.problems import PARTS, ProblemError
 from upright.web.reads import LISTED, MOST_LISTED, meant
 from upright.web.schemas import ANY, TEXT, TRUTH, WHOLE, array, thing
@@ -62,6 +65,9 @@ async def add_person(request: web.Request) -> web.Response:
 async def link_person(request: web.Request) -> web.Response:
     """Say that an id is a person's: ``{"name": …, "id": …}``."""
     name, key = await read_fields(request, "name", "id")
+    account = await request.app[PARTS].store.read(lambda c: accounts.named(c, name))
+    if account is not None:  # whose id this is comes in, and speaks, as them
+        may_stand_for(request[PRINCIPAL], account)
     return answer(await request.app[PARTS].desk.link_person(name, key))
 
 

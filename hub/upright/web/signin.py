@@ -188,8 +188,9 @@ def _admit(u: Unit, request: web.Request, claims: Claims) -> tuple[Account, str]
         name = _name(doors.people(u.c).by_id, claims)
         known = accounts.named(u.c, name)
         runs = doors.terms.admission.runs(claims)
-        account = known or accounts.give(u, name, role, runs=runs, email=claims.email)
-        accounts.join(u, account, claims)
+        if known is not accounts.LOCAL:  # no provider speaks for the owner, whatever a name says
+            account = known or accounts.give(u, name, role, runs=runs, email=claims.email)
+            accounts.join(u, account, claims)
     if account is None or account.revoked:
         who = account.name if account is not None else claims.email or claims.subject
         deed = _deed(who, "", "oidc", _remote(request))

@@ -21,6 +21,7 @@ from upright.web.credential import SIGN_IN, TOKEN
 from upright.web.csrf import csrf_of
 from upright.web.described import does, flag, reads, text, whole
 from upright.web.doors import CODE_BYTES
+from upright.web.granting import may_grant_exec, may_stand_for
 from upright.web.plain import answer
 from upright.web.principal import PRINCIPAL, Principal, require
 from upright.web.problems import PARTS, ProblemError
@@ -191,14 +192,23 @@ async def list_accounts(request: web.Request) -> web.Response:
 
 @does(thing(name=TEXT, role=_ROLE, exec=TRUTH), "role", "exec")
 async def give(request: web.Request) -> web.Response:
-    """Give a person a role: ``{"role": …, "exec": "yes" or "no"}``; this makes their account."""
-    doors, name = request.app[PARTS].doors, request.match_info["name"]
+    """Give a person a role: ``{"role": …, "exec": "yes" or "no"}``; this makes their account.
+
+    Only who may let commands run gives that grant.
+    """
+    doors, name, who = request.app[PARTS].doors, request.match_info["name"], request[PRINCIPAL]
     said, runs = await read_fields(request, "role", "exec")
     role = Role.of(said)
     if runs not in YES or len(name) > MAX_NAME or not name.isprintable():
         detail = "exec is yes or no, and a name can be shown"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "body.fields", detail)
-    account = await doors.units.write(lambda u: accounts.give(u, name, role, runs=YES[runs]))
+
+    def unit(u: Unit) -> Account:
+        if YES[runs]:
+            may_grant_exec(who, accounts.named(u.c, name))
+        return accounts.give(u, name, role, runs=YES[runs])
+
+    account = await doors.units.write(unit)
     return answer({"name": name, "role": role.word, "exec": account.runs})
 
 
@@ -212,12 +222,16 @@ async def revoke(request: web.Request) -> web.Response:
 
 @does(thing(path=TEXT, url=TEXT))
 async def new_link(request: web.Request) -> web.Response:
-    """Make a one-time link for an account; ``local`` is the owner of the hub's machine."""
-    doors, name = request.app[PARTS].doors, request.match_info["name"]
+    """Make a one-time link for an account; ``local`` is the owner of the hub's machine.
+
+    Nobody makes one for an account that may more than they do.
+    """
+    doors, name, who = request.app[PARTS].doors, request.match_info["name"], request[PRINCIPAL]
     code = doors.secret(CODE_BYTES)
 
     def unit(u: Unit) -> Account:
         account = accounts.need(u.c, name)
+        may_stand_for(who, account)
         signins.add_link(u, account, code, life_ms=doors.terms.link_ms)
         return account
 

@@ -90,6 +90,15 @@ async def test_an_account_is_joined_with_its_person(team: Client) -> None:
         assert await me(team, browser) == ("boss", "operator", False)
 
 
+async def test_a_person_who_is_named_as_the_machines_owner_is_not_them(team: Client) -> None:
+    assert (await team.post("/v1/people", {"name": "local", "kind": "operator"}))[0] == 200
+    assert (await team.post("/v1/people/link", {"name": "local", "id": "*:boss@example.org"}))[
+        0
+    ] == 200
+    async with signed_in(team, "boss") as (_, response):
+        assert response.status == 403
+
+
 async def test_whom_nobody_names_stays_out_and_the_trail_says_so(
     behind: Behind, provider: OpenId
 ) -> None:
