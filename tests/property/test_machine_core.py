@@ -11,12 +11,12 @@ from typing import Final
 import pytest
 import sqlalchemy as sa
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
 
-from fixtures.machine_bench import PARTS, Event, Fault, Tally, events, never_met, play, rarely_met
+from fixtures.machine_bench import PARTS, Fault, Tally, never_met, play, rarely_met
+from fixtures.machine_chapter import chapter_of
 from fixtures.machine_core import MORE, Core
 from fixtures.machine_model import MUCH, answers
-from fixtures.machine_world import MOSTLY, NUMBER, Story
+from fixtures.machine_world import NUMBER, Story
 from fixtures.still_hub import ANN, BOSS, CAL, CI, EVE
 
 FATAL: Final = {"will_fail": 6, "dies": 2}
@@ -30,21 +30,7 @@ def chapter(
     table = {event: (often.get(event, much), given) for event, (much, given) in MORE.items()}
     said = st.lists(answers(*likes, routes=MUCH), min_size=1, max_size=4)
     table["works"] = (often.get("works", 10), {"n": NUMBER, "answers": said})
-
-    class Chapter(Core):
-        @initialize(
-            stories=st.lists(st.sampled_from(stories), min_size=1, max_size=3),
-            device=MOSTLY,
-        )
-        def begins(self, stories: list[Story], *, device: bool) -> None:
-            super().begins(stories, device=device)
-
-        @rule(event=events(table))
-        def happens(self, event: Event) -> None:
-            event.on(self)
-
-    Chapter.__name__ = Chapter.__qualname__ = name
-    return Chapter
+    return chapter_of(Core, name, stories, table)
 
 
 STORMS: Final = chapter(

@@ -11,11 +11,11 @@ from typing import Final
 import pytest
 import sqlalchemy as sa
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
 
-from fixtures.machine_bench import PARTS, Event, Fault, Tally, events, never_met, play, rarely_met
+from fixtures.machine_bench import PARTS, Fault, Tally, never_met, play, rarely_met
+from fixtures.machine_chapter import chapter_of
 from fixtures.machine_model import answers
-from fixtures.machine_world import HAPPENS, MOSTLY, NUMBER, Story, Work
+from fixtures.machine_world import HAPPENS, NUMBER, Story, Work
 from fixtures.still_hub import ANN, BOSS, CAL, CI, EVE
 
 
@@ -27,21 +27,7 @@ def chapter(
     table = {event: (weights.get(event, much), given) for event, (much, given) in HAPPENS.items()}
     said = st.lists(answers(*likes), min_size=1, max_size=3)
     table["works"] = (weights.get("works", 8), {"n": NUMBER, "answers": said})
-
-    class Chapter(Work):
-        @initialize(
-            stories=st.lists(st.sampled_from(stories), min_size=1, max_size=3),
-            device=MOSTLY,
-        )
-        def begins(self, stories: list[Story], *, device: bool) -> None:
-            super().begins(stories, device=device)
-
-        @rule(event=events(table))
-        def happens(self, event: Event) -> None:
-            event.on(self)
-
-    Chapter.__name__ = Chapter.__qualname__ = name
-    return Chapter
+    return chapter_of(Work, name, stories, table)
 
 
 THREADS_CHAPTER: Final = chapter(

@@ -9,17 +9,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from fixtures.own_logs import logs_restored
 from upright.api import Secret
 from upright.logs import Human, JsonLines, set_up
 
 
 @pytest.fixture(autouse=True)
 def untouched_root() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
+    with logs_restored():
+        yield
 
 
 def test_json_lines_keep_every_field() -> None:
