@@ -227,7 +227,11 @@ class Capabilities:
 
     ``receives`` webhooks, ``listens`` by itself, ``lists`` what was missed (``backfill``), knows
     ``neighbours`` by the service's history, makes ``remarks`` on what other sources bring, keeps an
-    ``agenda`` of its user's time.
+    ``agenda`` of its user's time. ``answers``: the service authenticates each message's author, and
+    ``Content.typed`` is what they typed: people may answer requests there (B14.3).
+
+    ``destinations`` are the kinds that it sends to; one of the kind ``room`` has the address
+    ``(("room", id),)``, and people can be notified there.
     """
 
     receives: bool = False
@@ -236,6 +240,7 @@ class Capabilities:
     neighbours: bool = False
     remarks: bool = False
     agenda: bool = False
+    answers: bool = False
     destinations: tuple[str, ...] = ()
     max_text_chars: int = 65_536
     max_body_bytes: int = 25 * 1024 * 1024

@@ -66,12 +66,16 @@ class Actor:
 class Content:
     """What: a title, the text, and the addresses of what is attached.
 
-    ``full`` is the whole text where ``text`` leaves out what it quotes, as of a mail.
+    ``full`` is the whole text where ``text`` leaves out what it quotes, as of a mail. ``typed`` is
+    what the author typed just now, whole, without the mention of us: by it a request is answered.
+    Empty for an edit, a quote, what was forwarded or has something attached, and wherever the
+    service does not vouch for who typed it (see ``Capabilities.answers``).
     """
 
     title: str = ""
     text: str = ""
     full: str = ""
+    typed: str = ""
     attachments: tuple[str, ...] = ()
     urgent: bool = False
     expects_reply: bool = False

@@ -173,6 +173,7 @@ class MatrixConnector(Connector):
         return Capabilities(
             listens=True,
             neighbours=True,
+            answers=True,
             destinations=("thread", "room"),
             max_text_chars=MAX_CONTENT_BYTES // 8 * MAX_PARTS,
         )

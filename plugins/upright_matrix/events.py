@@ -40,7 +40,10 @@ class What(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event. ``target``: what it edits, redacts or reacts to; ``root``: the thread it names."""
+    """One event. ``target``: what it edits, redacts or reacts to; ``root``: the thread it names.
+
+    ``plain``: somebody typed the text as it stands; nothing is quoted in it.
+    """
 
     id: str
     what: What
@@ -55,6 +58,7 @@ class Event:
     mentions: frozenset[str] = frozenset()
     notice: bool = False
     media: str = ""
+    plain: bool = False
 
 
 def read(raw: object) -> Event:
@@ -113,6 +117,7 @@ def _message(content: Json, event: Event) -> Event:
         mentions=_mentions(content),
         notice=kind == "m.notice",
         media=said.maybe_text("url"),
+        plain=kind == "m.text" and not edit and not body.startswith("> "),
     )
 
 

@@ -22,6 +22,7 @@ from upright.api import (
 )
 from upright.kit.loop import Heard, LoopBudget
 from upright.kit.rooms import RoomRules, Speech
+from upright.kit.typed import without_mention
 from upright_matrix.events import ENCRYPTED, MESSAGE, Event, What, names, read
 from upright_matrix.past import Past
 from upright_matrix.rooms import Room, Rooms
@@ -119,6 +120,7 @@ class Translator:
             content=Content(
                 title=room.name or room.alias,
                 text=event.text if said else "",
+                typed=self._typed(room, event),
                 attachments=(event.media,) if event.media else (),
             ),
             context=Context(
@@ -131,6 +133,15 @@ class Translator:
             dedupe=(f"event:{event.id}",),
             occurred_at=event.at,
         )
+
+    def _typed(self, room: Room, event: Event) -> str:
+        """Return what a person typed, for what it says to us; see ``Content.typed``."""
+        by_us = event.sender == self.user_id or event.sender in self.bots
+        if event.what is not What.SAID or by_us or not event.plain:
+            return ""
+        shown, local = room.members.get(self.user_id, ""), self.user_id[1:].partition(":")[0]
+        names = {self.user_id, shown, local, f"@{shown}" if shown else "", f"@{local}"}
+        return without_mention(event.text, names)
 
     def _actor(self, room: Room, event: Event) -> Actor:
         kind = ActorKind.STRANGER

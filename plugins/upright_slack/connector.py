@@ -238,6 +238,7 @@ class SlackConnector(Connector):
             listens=socket,
             lists=not socket,  # a socket's ear catches up by itself
             neighbours=True,
+            answers=True,
             destinations=("thread", "room"),
             max_text_chars=MAX_CHARS * (MAX_PARTS - 1),
             max_body_bytes=MAX_BODY_BYTES,

@@ -29,7 +29,8 @@ class What(StrEnum):
 class Event:
     """One event. ``ts`` is the message's own, ``at`` that of what happened to it.
 
-    ``before`` is the text before an edit; ``version`` tells edits, and reactions, apart.
+    ``before`` is the text before an edit; ``version`` tells edits, and reactions, apart. ``plain``:
+    a person typed it as it stands, and has not changed it; nothing is attached or forwarded.
     """
 
     what: What
@@ -46,6 +47,7 @@ class Event:
     direct: bool = False
     parent_user: str = ""
     files: tuple[str, ...] = ()
+    plain: bool = False
 
     @property
     def key(self) -> str:
@@ -102,7 +104,18 @@ def _said(outer: Json, message: Json) -> Event:
         direct=outer.maybe_text("channel_type") == "im" or channel.startswith("D"),
         parent_user=message.maybe_text("parent_user_id"),
         files=tuple(filter(None, files)),
+        plain=_is_plain(message),
     )
+
+
+_PLAIN: Final = frozenset({"", "thread_broadcast"})
+_NOT_TYPED: Final = ("bot_id", "app_id", "edited", "files", "attachments", "upload")
+
+
+def _is_plain(message: Json) -> bool:
+    """Say whether a person has typed a message just so: no app, no edit, nothing shared with it."""
+    typed = message.maybe_text("subtype") in _PLAIN and bool(message.maybe_text("user"))
+    return typed and not any(message.value.get(key) for key in _NOT_TYPED)
 
 
 def _changed(json: Json) -> Event | None:

@@ -185,7 +185,7 @@ def _parts(text: str) -> tuple[str, ...]:
 
 def _place(destination: Destination) -> tuple[str, str]:
     parts = dict(destination.address)
-    channel, root = parts.get("channel", ""), parts.get("thread_ts", "")
+    channel, root = parts.get("channel") or parts.get("room", ""), parts.get("thread_ts", "")
     if destination.kind not in {"thread", "room"} or not channel:
         said = f"No destination of Slack: {destination.kind} {parts}"
         raise PermanentSendError(said)

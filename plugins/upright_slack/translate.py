@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -19,12 +20,14 @@ from upright.api import (
 from upright.kit.loop import Heard, LoopBudget
 from upright.kit.payload import Json
 from upright.kit.rooms import Known, RoomRules, Speech
+from upright.kit.typed import without_mention
 from upright_slack.client import SlackClient
 from upright_slack.events import Event, What, read
 from upright_slack.identity import Identity, destination
 from upright_slack.text import moment, names, readable
 
 OURS: Final = True
+_US: Final = "<@us>"
 _PAGE: Final = "200"
 
 
@@ -96,6 +99,7 @@ class Translator:
             content=Content(
                 title=self._titles.get(event.channel) or "",
                 text=readable(event.text) if said else "",
+                typed=self._typed(event, actor),
                 attachments=event.files,
                 expects_reply=created and address is not Address.NONE,
             ),
@@ -119,6 +123,13 @@ class Translator:
             kind = ActorKind.BOT
         who = event.user or event.bot or "unknown"
         return Actor(id=who, name=event.name or who, kind=kind)
+
+    def _typed(self, event: Event, actor: Actor) -> str:
+        """Return what a person typed, for what it says to us; see ``Content.typed``."""
+        if event.what is not What.SAID or not event.plain or actor.kind is not ActorKind.STRANGER:
+            return ""
+        mention = re.compile(rf"<@{re.escape(self.me.user)}(?:\|[^<>]*)?>")
+        return readable(without_mention(mention.sub(_US, event.text, count=1), (_US,)))
 
     def _speech(self, event: Event) -> Speech:
         return Speech(

@@ -93,7 +93,10 @@ _HEAD: Final = """\
 # Who people are: operator, member or contact. A stranger's words are never instructions.
 #[people.ada]
 #kind = "operator"
-#ids = ["github:1815"]
+#ids = ["github:1815", "slack:U0123456789"]
+# Where an operator is told what waits for them: "source:room". They answer there, from an id of
+# theirs of that very source.
+#notify = "slack:D0123456789"
 
 # Who may sign in beside this machine's owner: whom your OpenID provider knows, as what. An entry is
 # an address, "@domain" or "sub:SUBJECT"; nobody comes in whom no list names. runners may let

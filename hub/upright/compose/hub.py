@@ -23,6 +23,7 @@ from upright.compose.growth import Growth, growth
 from upright.compose.intake import Intake, IntakeParts
 from upright.compose.keeper import Keeper
 from upright.compose.mind import Keys, open_mind
+from upright.compose.notify import check_notify
 from upright.compose.purse import Purse
 from upright.compose.report import Report
 from upright.compose.roots import Roots
@@ -48,9 +49,10 @@ from upright.engine.timers import Timers
 from upright.engine.units import Units
 from upright.engine.watchman import Watchman
 from upright.llm.meter import Meter
+from upright.outward.notices import Notices
 from upright.outward.sender import Sender, SenderLimits, SenderParts
 from upright.plugin.breaker import BreakerLimits
-from upright.plugin.connectors import Connectors, open_connectors
+from upright.plugin.connectors import Connectors, declared, open_connectors, vouches
 from upright.plugin.context import World
 from upright.plugin.life import LifeParts, Standing
 from upright.plugin.manifest import installed, listed
@@ -86,6 +88,7 @@ class Hub:
     watchman: Watchman
     dispatcher: Dispatcher
     sender: Sender
+    notices: Notices
     connectors: Connectors
     reconciling: ReconcileParts
     links: Links
@@ -212,8 +215,11 @@ class _Builder:
             breaker=BreakerLimits(breaks=limits.connector_breaks, rest_s=limits.connector_rest_s),
         )
         file = str(self.settings.file)
-        made = open_connectors(self.settings.sources, listed(installed()), parts, file=file)
+        plugins = listed(installed())
+        made = open_connectors(self.settings.sources, plugins, parts, file=file)
+        check_notify(self.settings, declared(self.settings.sources, plugins, file=file))
         self.intake.completes_by(made.remarked)
+        self.intake.answered_in(lambda source: vouches(made, source))
         return made
 
     def sender(self, connectors: Connectors) -> Sender:
@@ -230,6 +236,10 @@ class _Builder:
                 limits=SenderLimits(sweep_s=limits.sweep_s, backoff=backoff),
             )
         )
+
+    def notices(self, sender: Sender) -> Notices:
+        every_s = self.settings.limits.sweep_s
+        return Notices(self.units, self.settings.terms(), sender.hint, sweep_s=every_s)
 
     def runner(self, model: ChatModel, sender: Sender, connectors: Connectors) -> TurnRunner:
         return TurnRunner(
@@ -377,6 +387,7 @@ def build(roots: Roots, hub_id: str, keys: Keys) -> Hub:
         watchman=make.watchman,
         dispatcher=make.dispatcher,
         sender=sender,
+        notices=make.notices(sender),
         connectors=connectors,
         reconciling=make.reconciling(),
         links=make.links,

@@ -18,7 +18,8 @@ from upright.compose.growth import Growth
 from upright.engine.embedded import EmbeddedEngine
 from upright.engine.hints import Hint
 from upright.engine.units import Units
-from upright.store import intake, policy, sources
+from upright.store import intake, policy, sources, spoken
+from upright.store.answering import Answering
 from upright.store.arrivals import Arrival
 from upright.store.errors import StoreError, StoreUnavailableError
 from upright.store.intake import Accepted, Policy
@@ -32,6 +33,10 @@ SWEEP_S: Final = 60.0  # a hint is never lost in here
 
 Remarked = Callable[[str, Sequence[Trigger]], Awaitable[Sequence[Trigger]]]
 """``await remarked(source, triggers)``: the triggers, with what other sources know of them."""
+
+
+def _nobody(_source: str) -> bool:
+    return False
 
 
 async def _as_it_is(_source: str, triggers: Sequence[Trigger]) -> Sequence[Trigger]:
@@ -71,10 +76,15 @@ class Intake:
         self._waiting: deque[_Waiting] = deque()
         self._hint = Hint()
         self._remarked: Remarked = _as_it_is
+        self._vouches: Callable[[str], bool] = _nobody
 
     def completes_by(self, remarked: Remarked) -> None:
         """Have what comes completed by what other sources know of it, from now on."""
         self._remarked = remarked
+
+    def answered_in(self, vouches: Callable[[str], bool]) -> None:
+        """Take answers to requests from the sources that vouch for their authors, from now on."""
+        self._vouches = vouches
 
     def policy(self, c: Connection) -> Policy:
         """Return what the next trigger is judged by."""
@@ -152,9 +162,12 @@ class Intake:
                 if u.now_ms - heard_ms.get(source, 0) >= HEARD_MS:
                     sources.heard(u, source)
                     heard_ms[source] = u.now_ms
-            return intake.accept_each(u, batch, held.policy), heard_ms, held
+            own = replace(held.policy, answering=answering)
+            return intake.accept_each(u, batch, own), heard_ms, held
 
         parts = self._parts
+        vouching = frozenset(filter(self._vouches, {arrival.source for arrival in batch}))
+        answering = Answering(sources=vouching, follow=spoken.follow)
         raws = [trigger.raw for arrival in batch for trigger in arrival.triggers]
         async with parts.growth.spilled(raws, parts.base.spill_bytes):
             found, self._heard_ms, self._held = await parts.units.write(unit)

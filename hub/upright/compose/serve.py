@@ -136,6 +136,7 @@ async def run(hub: Hub, listening: socket.socket, stop: asyncio.Event, ready: Re
                 ("oracle", hub.watchman.run),
                 ("devices", hub.dispatcher.run),
                 ("outward", hub.sender.run),
+                ("notices", hub.notices.run),
                 ("homes", hub.agents.mirror.run),
                 ("sources", lambda: hub.connectors.run(hub.reconciling)),
                 *hub.growth.services().items(),

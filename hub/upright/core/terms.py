@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from upright.api import EffectClass
+from upright.api import Destination, EffectClass
 from upright.core.bounds import AgentBounds
 from upright.core.budget import Caps
 from upright.core.wait import DEADLINES_S, WaitKind
@@ -24,7 +24,8 @@ class Terms:
 
     A timer's deadline is what was asked for. A class without a life of its own has a day. ``caps``
     are the budgets of the configuration; a person may set others beside them. ``bounds``
-    are those of agents. ``operators`` names those whom the configuration knows as such.
+    are those of agents. ``operators`` names those whom the configuration knows as such, ``notify``
+    where some of them are told what waits for them.
     """
 
     deadlines_s: Mapping[WaitKind, int] = field(
@@ -34,6 +35,7 @@ class Terms:
     caps: Caps = field(default_factory=Caps)
     bounds: AgentBounds = field(default_factory=AgentBounds)
     operators: frozenset[str] = frozenset()
+    notify: Mapping[str, Destination] = field(default_factory=dict)
 
     def life_ms(self, effect: EffectClass) -> int:
         """Return how long an unsent effect of this class is worth sending."""

@@ -20,6 +20,7 @@ class Disposition(StrEnum):
     WOKE = "woke"  # passed through to its subscribers
     HELD = "held"  # kept for a person
     QUARANTINED = "quarantined"
+    ANSWERED = "answered"  # it was a person's answer to a request, and went to no session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -197,3 +197,22 @@ def _settings(name: str, source: SourceSection, loaded: Loaded, *, file: str) ->
         return parse(offered.settings, source.keys, place), ""
     except SettingsError as error:
         return None, str(error)
+
+
+def vouches(connectors: Connectors, source: str) -> bool:
+    """Say whether people may answer by what they type in a source."""
+    able = connectors.capabilities(source)
+    return able is not None and able.answers
+
+
+def declared(
+    sources: Mapping[str, SourceSection], plugins: Iterable[Listed], *, file: str
+) -> dict[str, Capabilities]:
+    """Return what each enabled source that can be loaded will be able to do. Starts nothing."""
+    loaded = Door().connectors(plugins, _wanted(sources))
+    found = dict[str, Capabilities]()
+    for name, source in sources.items():
+        settings, problem = _settings(name, source, loaded, file=file)
+        if source.enabled and not problem:
+            found[name] = loaded.types[source.connector].make(name, settings).capabilities()
+    return found

@@ -99,7 +99,19 @@ def load(
     if "sources" in table:
         table["sources"] = _sources(table["sources"], place.inside("sources"))
     inside = {"home": str(home), "file": str(path), "origins": _origins(table, str(path))}
-    return parse(Settings, {**table, **inside}, place)
+    settings = parse(Settings, {**table, **inside}, place)
+    _check_notify(settings, place)
+    return settings
+
+
+def _check_notify(settings: Settings, place: Place) -> None:
+    """Refuse to notify somebody by a source that is not there."""
+    for name, person in settings.people.items():
+        source = person.notify.partition(":")[0]
+        if source and source not in settings.sources:
+            wrong = place.inside(f"people.{name}.notify").wrong
+            problem = f"there is no source {source!r}, {nearest(source, settings.sources)}"
+            raise wrong(problem)
 
 
 def read_file(path: Path, *, required: bool = True) -> dict[str, Any]:
@@ -143,7 +155,9 @@ def explain(settings: Settings) -> Iterator[tuple[str, str, str]]:
     for rule in settings.rules:
         yield "rules", f"{rule.name}: {rule.verdict.value}", str(settings.file)
     for name, person in settings.people.items():
-        yield f"people.{name}", f"{person.kind.value}: {', '.join(person.ids)}", str(settings.file)
+        told = f"; told at {person.notify}" if person.notify else ""
+        said = f"{person.kind.value}: {', '.join(person.ids)}{told}"
+        yield f"people.{name}", said, str(settings.file)
 
 
 def _leaves(

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from upright.api import ActorKind, EffectClass, SecretRef
+from upright.api import ActorKind, Destination, EffectClass, SecretRef
 from upright.core.bounds import AgentBounds
 from upright.core.gate import Mode, Rule
 from upright.core.retention import Keep
@@ -127,10 +127,14 @@ class SourceSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonSection:
-    """``[people.NAME]``: ``ids`` are ``source:id``, or ``*:id`` for every source."""
+    """``[people.NAME]``: ``ids`` are ``source:id``, or ``*:id`` for every source.
+
+    ``notify`` is ``source:room``: where an operator is told what waits for them (B14.4).
+    """
 
     kind: ActorKind
     ids: tuple[str, ...]
+    notify: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in KNOWN_KINDS:
@@ -141,6 +145,17 @@ class PersonSection:
             if not (source and colon and name):
                 problem = f'ids are "source:id" or "*:id", not {key!r}'
                 raise ValueError(problem)
+        if self.notify and not all(self.notify.partition(":")):
+            problem = f'notify is "source:room", as "slack:C0123456789", not {self.notify!r}'
+            raise ValueError(problem)
+        if self.notify and self.kind is not ActorKind.OPERATOR:
+            problem = "notify is for operators: nobody else answers what waits for a person"
+            raise ValueError(problem)
+
+    def place(self) -> Destination:
+        """Return where they are notified, of those who are."""
+        source, _, room = self.notify.partition(":")
+        return Destination(source=source, kind="room", address=(("room", room),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,6 +355,7 @@ class Settings:
             operators=frozenset(
                 name for name, one in self.people.items() if one.kind is ActorKind.OPERATOR
             ),
+            notify={name: one.place() for name, one in self.people.items() if one.notify},
             caps=self.budgets.caps(),
             bounds=AgentBounds(of={name: one.bounds() for name, one in self.agents.items()}),
         )

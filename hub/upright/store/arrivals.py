@@ -17,7 +17,7 @@ from upright.core.gate import Judgement, Rules, judge
 from upright.core.ids import ThreadId, TriggerId
 from upright.core.routing import Route
 from upright.core.trigger import Disposition, Origin, People, StoredTrigger, origin
-from upright.store import codec, receipts, spill, threads
+from upright.store import codec, receipts, sources, spill, threads
 from upright.store.runs import Runs
 from upright.store.tables import DEDUPE, PAYLOAD, TRIGGER
 from upright.store.threads import Places
@@ -69,7 +69,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Draft:
-    """A new trigger: judged and placed, not stored yet. ``edits`` is what it changes, if known."""
+    """A new trigger: judged and placed, not stored yet. ``edits`` is what it changes, if known.
+
+    ``listed``: a listing brought it, so it was not said just now.
+    """
 
     id: TriggerId
     payload: str
@@ -80,6 +83,7 @@ class Draft:
     thread: ThreadId
     edits: Seen | Draft | None = None
     keys: tuple[str, ...] = ()
+    listed: bool = False
 
     def stored(self, now_ms: int) -> StoredTrigger:
         """Return it as it is stored."""
@@ -160,7 +164,7 @@ def drafts(
     """
     book, by = _look(u.c, arrivals), (rules, people)
     found = [
-        [_draft(u, arrival.source, trigger, book, by=by) for trigger in arrival.triggers]
+        [_draft(u, arrival, trigger, book, by=by) for trigger in arrival.triggers]
         for arrival in arrivals
     ]
     threads.settle(u.c, book.places)
@@ -168,9 +172,10 @@ def drafts(
 
 
 def _draft(
-    u: Unit, source: str, trigger: Trigger, book: _Book, *, by: tuple[Rules, People]
+    u: Unit, arrival: Arrival, trigger: Trigger, book: _Book, *, by: tuple[Rules, People]
 ) -> Seen | Draft:
-    known, (rules, people) = book.keys[source], by
+    source, (rules, people) = arrival.source, by
+    known = book.keys[source]
     for key in trigger.dedupe:
         if key in known:
             return known[key]
@@ -197,6 +202,7 @@ def _draft(
         thread=home,
         edits=edits,
         keys=tuple(keys),
+        listed=arrival.listed,
     )
     known.update(dict.fromkeys(keys, made))
     return made
@@ -208,6 +214,16 @@ def _edited(trigger: Trigger, known: dict[str, Seen | Draft]) -> Seen | Draft | 
 
 
 # ------------------------------------------------------------------ storing
+def move_cursors(u: Unit, several: Sequence[Arrival]) -> None:
+    """Store the last cursor of each stream of a source, with what it covers (B1.6)."""
+    for source, listed, cursor in dict.fromkeys(
+        (one.source, one.listed, one.cursor) for one in several if one.cursor is not None
+    ):
+        sources.move(u.c, source, cursor, listed=listed)
+    for source in {one.source for one in several if one.whole}:
+        sources.reconciled(u, source)
+
+
 def insert(u: Unit, fates: Sequence[tuple[Draft, Route]], *, spill_bytes: int = 0) -> None:
     """Store drafts, each with what was decided of it: payloads, triggers, keys.
 

@@ -22,12 +22,12 @@ from upright.store import (
     codec,
     matching,
     sessions,
-    sources,
     strategy,
     tail,
     threads,
     work,
 )
+from upright.store.answering import NOBODY, Answering, Followed
 from upright.store.arrivals import Arrival, Draft, Seen
 from upright.store.events import About, Stop, record, record_all
 from upright.store.folding import Woken, fold
@@ -76,6 +76,7 @@ class Policy:
     spill_bytes: int = 0  # a larger payload was stored as a file beforehand; 0: none was
     quiet: Quiet = QUIET
     passes: routing.PassThrough = routing.PassThrough.ALL
+    answering: Answering = NOBODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,13 +140,18 @@ def accept_all(u: Unit, several: Sequence[Arrival], policy: Policy) -> list[list
     found = arrivals.drafts(u, several, policy.rules, policy.people)
     new = dict.fromkeys(one for each in found for one in each if isinstance(one, Draft))
     following = threads.all_followers(u.c, {draft.thread for draft in new})
-    ways = dict[TriggerId, routing.Route]()
+    ways, followed = dict[TriggerId, routing.Route](), dict[TriggerId, Followed]()
     for draft in new:
-        ways[draft.id] = _way(u, draft, following[draft.thread], policy=policy, ways=ways)
+        if answer := policy.answering.followed(u, draft, policy.rules, policy.people):
+            followed[draft.id], ways[draft.id] = answer, answer.route
+        else:
+            ways[draft.id] = _way(u, draft, following[draft.thread], policy=policy, ways=ways)
     arrivals.insert(u, [(one, ways[one.id]) for one in new], spill_bytes=policy.spill_bytes)
     _trace(u, new, ways)
     first = {one.id: _hand_out(u, one, ways[one.id], policy) for one in new}
-    _move_cursors(u, several)
+    for one, answer in followed.items():
+        first[one] = replace(first[one], sooner=(answer.woke,) if answer.woke else ())
+    arrivals.move_cursors(u, several)
     return [[_answer(one, first, ways) for one in each] for each in found]
 
 
@@ -225,16 +231,6 @@ def _answer(
         return first.pop(one.id)
     fate = one if isinstance(one, Seen) else ways[one.id]
     return Accepted(id=one.id, duplicate=True, disposition=fate.disposition, reason=fate.reason)
-
-
-def _move_cursors(u: Unit, several: Sequence[Arrival]) -> None:
-    """Store the last cursor of each stream of a source, with what it covers (B1.6)."""
-    for source, listed, cursor in dict.fromkeys(
-        (one.source, one.listed, one.cursor) for one in several if one.cursor is not None
-    ):
-        sources.move(u.c, source, cursor, listed=listed)
-    for source in {one.source for one in several if one.whole}:
-        sources.reconciled(u, source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -146,11 +146,12 @@ def read(c: sa.Connection, outbox: str) -> Stored:
     )
 
 
-_OF_WORK: Final = sa.select(OUTBOX.c.id).where(OUTBOX.c.work_id == sa.bindparam("item"))
+_MINE: Final = sa.and_(OUTBOX.c.work_id == sa.bindparam("item"), OUTBOX.c.session_id != "")
+_OF_WORK: Final = sa.select(OUTBOX.c.id).where(_MINE)
 
 
 def of_work(c: sa.Connection, item: str) -> list[Stored]:
-    """Read an item's effects, oldest first."""
+    """Read an item's effects, oldest first; not what the hub itself says to people of it."""
     return [read(c, one) for one in sorted(c.scalars(_OF_WORK, {"item": item}))]
 
 

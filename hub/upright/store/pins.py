@@ -34,7 +34,7 @@ def of_worker(c: sa.Connection, item: WorkItem) -> Pins:
     facts = {
         "running_jobs": [_job(job) for job in jobs.of_session(c, item.session) if not job.over],
         "destinations": _destinations(item),
-        "unsettled_effects": _effects(c, OUTBOX.c.work_id == item.id),
+        "unsettled_effects": _effects(c, OUTBOX.c.session_id == item.session),
         "open_work": [_brief(child) for child in relations.live_children(c, item.id)],
     }
     words = {

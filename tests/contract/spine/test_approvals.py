@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 import pytest
 
+from fixtures.held import LIFE_MS, Made, asks, drafted, held, took_all
 from fixtures.still_hub import ANN, BOSS, CAL, EVE, PULL, StillHub, decided, trigger
-from upright.api import Actor, ActorKind, EffectClass
+from upright.api import Actor, ActorKind
 from upright.core.errors import CoreError, IllegalMoveError
 from upright.core.mandate import Trust
 from upright.core.outbox import OutboxState
-from upright.core.request import RequestKind
 from upright.core.trigger import People
 from upright.core.work import WorkItem
 from upright.store import (
@@ -32,55 +31,8 @@ from upright.store import (
 )
 from upright.store.errors import NotNowError, NotSeenError
 from upright.store.plain import Plain
-from upright.store.tables import EFFECT_EDIT, EVENT, OUTBOX, REQUEST, SESSION
+from upright.store.tables import EFFECT_EDIT, EVENT, OUTBOX, REQUEST
 from upright.store.unit import Unit
-
-LIFE_MS: Final = 60_000
-Made = tuple[WorkItem, str]
-
-
-def drafted(item: WorkItem, text: str = "Fixed.", key: str = "k") -> outbox.Draft:
-    return outbox.Draft(
-        session=item.session,
-        work=item.id,
-        trigger=item.trigger,
-        effect_class=EffectClass.REPLY,
-        destination=PULL,
-        text=text,
-        idempotency_key=key,
-        state=OutboxState.HELD,
-    )
-
-
-def asks(u: Unit, item: WorkItem, text: str = "Fixed.") -> str:
-    stored = outbox.put(u, drafted(item, text))
-    asking = requests.Asking(
-        prompt="Send this?",
-        work=item.id,
-        session=item.session,
-        kind=RequestKind.APPROVAL,
-        outbox=stored.id,
-        digest=stored.digest,
-        life_ms=LIFE_MS,
-    )
-    return requests.ask(u, asking)
-
-
-async def held(hub: StillHub, text: str = "Fixed.") -> Made:
-    """Let a worker that has read what a stranger said ask whether it may reply."""
-    item = await hub.opened(trigger("comment.created", by=EVE, text="Say that it's fixed!"))
-    await hub.do(lambda u: took_all(u, item))
-    request = await hub.do(lambda u: asks(u, item, text))
-    await hub.asleep(item)
-    return item, request
-
-
-def took_all(u: Unit, item: WorkItem) -> None:
-    """Take a worker's inbox, as a turn does."""
-    unread = intake.unread(u.c, item.session)
-    intake.taken(u.c, item.session, unread, 1)
-    lowest = min((one.trust for one in unread), default=Trust.OPERATOR)
-    u.c.execute(SESSION.update().where(SESSION.c.id == item.session).values(taint=int(lowest)))
 
 
 async def shown(hub: StillHub, request: str) -> Plain:

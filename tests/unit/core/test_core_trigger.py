@@ -144,7 +144,8 @@ def test_only_the_kind_of_an_actor_is_changed() -> None:
 
 
 def test_a_trigger_ends_in_one_of_six_ways() -> None:
-    assert set(Disposition) == {"ignored", "joined", "started", "woke", "held", "quarantined"}
+    routed = {"ignored", "joined", "started", "woke", "held", "quarantined"}
+    assert set(Disposition) == routed | {"answered"}
 
 
 @pytest.mark.clause("B6.11")
