@@ -89,6 +89,11 @@ _HEAD: Final = """\
 #token = "keyring:github-token"
 #bot_login = "my-bot"
 #repositories = ["acme/app"]
+#
+#[sources.slack]
+#connector = "slack"
+#bot_token = "keyring:slack-bot"
+#app_token = "keyring:slack-app"
 
 # Who people are: operator, member or contact. A stranger's words are never instructions.
 #[people.ada]

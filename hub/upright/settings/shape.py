@@ -149,7 +149,7 @@ class PersonSection:
             problem = f'notify is "source:room", as "slack:C0123456789", not {self.notify!r}'
             raise ValueError(problem)
         if self.notify and self.kind is not ActorKind.OPERATOR:
-            problem = "notify is for operators: nobody else answers what waits for a person"
+            problem = "notify is for operators: nobody else answers what waits"
             raise ValueError(problem)
 
     def place(self) -> Destination:

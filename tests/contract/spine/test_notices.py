@@ -122,7 +122,9 @@ async def test_a_notice_is_no_effect_of_the_item_for_its_worker(told: StillHub) 
     await told.do(notices.tell)
     assert [one.text for one in await told.see(lambda c: outbox.of_work(c, item.id))] == ["Fixed."]
     shown = await told.see(lambda c: pins.of_worker(c, item))
-    assert len(shown.facts["unsettled_effects"]) == 1
+    effects = shown.facts["unsettled_effects"]
+    assert isinstance(effects, list)
+    assert len(effects) == 1
 
 
 # ------------------------------------------------------------------ whether somebody was reached

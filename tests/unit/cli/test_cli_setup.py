@@ -39,7 +39,7 @@ def test_every_line_that_is_switched_off_is_valid(tmp_path: Path) -> None:
     settings = load({"UPRIGHT_HOME": str(tmp_path)}, file=path)
     assert settings.limits == shape.Limits()
     assert settings.sources["github"].connector == "github"
-    assert settings.people["ada"].ids == ("github:1815",)
+    assert settings.people["ada"].ids == ("github:1815", "slack:U0123456789")
     assert settings.rules[0].facts == (("branch", "main"),)
     assert settings.model.worker.name == "a-strong-model"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from upright.api import ActorKind, SecretRef
+from upright.api import ActorKind, Destination, SecretRef
 from upright.core.gate import Mode, Verdict
 from upright.core.routing import PassThrough
 from upright.settings.errors import SettingsError
@@ -127,6 +127,18 @@ def test_relative_paths_are_below_the_home(tmp_path: Path) -> None:
         (
             "[people.ada]\nkind = 'member'\nids = ['ada']",
             'people.ada in {file}: ids are "source:id" or "*:id", not \'ada\'',
+        ),
+        (
+            "[people.ada]\nkind = 'operator'\nids = []\nnotify = 'C0123'",
+            'people.ada in {file}: notify is "source:room", as "slack:C0123456789", not \'C0123\'',
+        ),
+        (
+            "[people.ada]\nkind = 'member'\nids = []\nnotify = 'slack:C1'",
+            "people.ada in {file}: notify is for operators: nobody else answers what waits",
+        ),
+        (
+            "sources.s.connector = 'x'\n[people.a]\nkind = 'operator'\nids = []\nnotify = 't:C'",
+            "people.a.notify in {file}: there is no source 't', valid here: s",
         ),
         (
             "[model]\nbase_url = 'http://127.0.0.1:1/v1'",
@@ -268,3 +280,15 @@ def test_the_home_is_what_the_variable_names(tmp_path: Path) -> None:
 def test_rules_that_are_nested_without_end_are_refused_in_one_sentence() -> None:
     with pytest.raises(SettingsError, match="nested too deeply"):
         read_rules("x = " + "[" * 5_000, origin="f")
+
+
+@pytest.mark.clause("B14.4")
+def test_who_is_to_be_told_is_told_in_a_room_of_a_source(tmp_path: Path) -> None:
+    told = "[people.ada]\nkind = 'operator'\nids = []\nnotify = 'chat:!room:example.org'\n"
+    source = "[sources.chat]\nconnector = 'matrix'"
+    settings = loaded(tmp_path, told + source)
+    address = (("room", "!room:example.org"),)
+    place = Destination(source="chat", kind="room", address=address)
+    assert settings.terms().notify == {"ada": place}
+    shown = {key: value for key, value, _ in explain(settings)}
+    assert shown["people.ada"] == "operator: ; told at chat:!room:example.org"

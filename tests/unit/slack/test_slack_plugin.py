@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import Any, Final
 
 import click
 import pluggy
@@ -15,18 +17,34 @@ import pytest
 
 import upright_matrix
 import upright_slack
-from upright.api import API_VERSION, ENTRY_POINT_GROUP, Connector, Hooks, SecretRef
+from upright.api import (
+    API_VERSION,
+    ENTRY_POINT_GROUP,
+    ActorKind,
+    Connector,
+    Hooks,
+    SecretRef,
+)
+from upright.compose.notify import check_notify
+from upright.plugin.connectors import declared
+from upright.plugin.manifest import installed, listed
 from upright.settings.errors import SettingsError
 from upright.settings.parse import Place, parse
+from upright.settings.shape import PersonSection, Settings, SourceSection
 from upright_slack.settings import SlackSettings
 
-PLACE = Place(key="sources.chat", origin="upright.toml")
-SLACK = {"bot_token": "keyring:slack-bot", "app_token": "keyring:slack-app"}
-MATRIX = {
-    "homeserver": "https://matrix.example.org",
-    "user_id": "@helper:example.org",
-    "token": "keyring:matrix",
+KEYS: Final[dict[str, dict[str, Any]]] = {
+    "slack": {"bot_token": "keyring:slack-bot", "app_token": "keyring:slack-app"},
+    "matrix": {
+        "homeserver": "https://matrix.example.org",
+        "user_id": "@helper:example.org",
+        "token": "keyring:matrix",
+    },
+    "webhook": {"scheme": "standard", "secret": "env:S", "map": {"kind": "k", "thread": "t"}},
 }
+PLACE = Place(key="sources.chat", origin="upright.toml")
+SLACK = KEYS["slack"]
+MATRIX = KEYS["matrix"]
 
 
 def manager(module: ModuleType) -> pluggy.PluginManager:
@@ -69,6 +87,37 @@ def test_a_source_hears_by_socket_or_by_http() -> None:
         False,
         ("thread", "room"),
     )
+
+
+@pytest.mark.clause("B14.3")
+@pytest.mark.parametrize(
+    ("connector", "answers"),
+    [("slack", True), ("matrix", True), ("webhook", False)],
+)
+def test_chat_alone_vouches_for_its_authors(connector: str, *, answers: bool) -> None:
+    sources = {"s": SourceSection(connector=connector, keys=KEYS[connector])}
+    able = declared(sources, listed(installed()), file="upright.toml")["s"]
+    assert able.answers is answers
+    assert ("room" in able.destinations) is answers
+
+
+@pytest.mark.clause("B14.4")
+@pytest.mark.parametrize(("connector", "works"), [("slack", True), ("webhook", False)])
+def test_whoever_is_to_be_told_where_nothing_can_be_said_stops_the_hub_with_one_sentence(
+    tmp_path: Path, connector: str, *, works: bool
+) -> None:
+    people = {"ada": PersonSection(kind=ActorKind.OPERATOR, ids=(), notify="s:R1")}
+    sources = {"s": SourceSection(connector=connector, keys=KEYS[connector])}
+    file = tmp_path / "upright.toml"
+    settings = Settings(home=tmp_path, file=file, sources=sources, people=people)
+    able = declared(sources, listed(installed()), file=str(file))
+    if works:
+        check_notify(settings, able)
+        return
+    said = f"in {file}: s can't notify anybody: webhook sends no message to a room"
+    with pytest.raises(SettingsError, match=re.escape(said)):
+        check_notify(settings, able)
+    check_notify(settings, {})  # what can't be loaded says so itself
 
 
 def test_a_key_that_is_not_known_is_named_with_the_nearest() -> None:
