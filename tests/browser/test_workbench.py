@@ -7,6 +7,7 @@ import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
@@ -286,6 +287,28 @@ async def test_no_other_origin_makes_a_browser_do_anything(bench: Workbench) -> 
             await page.click("button")
         assert (await navigated.value).status == 403
     assert decided(bench) == []
+
+
+@pytest.mark.case("CVE-2026-25253")
+async def test_no_address_says_where_a_page_connects_or_brings_it_a_token(bench: Workbench) -> None:
+    page = await bench.open("/")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("websocket", lambda socket: asked.append(socket.url))
+    given = "gatewayUrl=ws://evil.example&hub=https://evil.example&url=//evil.example&server=evil"
+    for path in ("/", "/needs", "/devices", "/triggers/tr_red"):
+        await page.goto(f"{bench.url}{path}?{given}#token=planted&gatewayUrl=ws://evil.example")
+        await page.goto(f"{bench.url}/static/icon.svg")  # so that the next is no mere jump
+    await page.goto(f"{bench.url}/?{given}#token=planted")
+    await expect(page.locator("#live")).to_have_text("Live")
+    own = bench.url.partition("://")[2]
+    assert {urlsplit(url).netloc for url in asked} == {own}
+    assert [url for url in asked if "planted" in url.partition("#")[0]] == []
+    streams = [url for url in asked if "/v1/events" in url]
+    assert streams
+    assert [url for url in streams if "evil" in url or "token" in url] == []
+    kept = await page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]")
+    assert kept == [0, 0, ""]
 
 
 @pytest.mark.parametrize("next_", ["//evil.example/", "https://evil.example", "/\\evil.example"])

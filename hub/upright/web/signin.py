@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from html import escape
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Final
@@ -31,10 +30,6 @@ HOME: Final = "/"
 FLOW_MS: Final = 600_000
 MAX_CODE: Final = 200
 FLOW: Final = "upright-visit"
-_PAGE: Final = (
-    "<!doctype html><html lang=en><meta charset=utf-8><title>Sign in</title>"
-    "<meta name=viewport content='width=device-width'><main><h1>Upright</h1>{}</main></html>"
-)
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'",
@@ -77,12 +72,6 @@ async def page(request: web.Request) -> web.Response:
     return layout.page(request, "signin.html", facts)
 
 
-def _html(said: str, status: int = HTTPStatus.OK) -> web.Response:
-    return web.Response(
-        text=_PAGE.format(said), status=status, content_type="text/html", headers=HEADERS
-    )
-
-
 # ------------------------------------------------------------------ by a link
 async def by_link(request: web.Request) -> web.StreamResponse:
     """Spend a one-time link; the first visit wins. One for the owner works on loopback alone."""
@@ -105,8 +94,8 @@ async def by_link(request: web.Request) -> web.StreamResponse:
         raise ProblemError(429, "sign_in.too_many", str(error), retry_after_s=60.0) from error
     if entered is None:
         doors.failed.count(remote)
-        said = "this link is spent or too old; ask for another: <code>upright login</code>"
-        return _html(f"<p>{said}</p>", HTTPStatus.GONE)
+        detail = "this link is spent or too old; ask for another: upright login"
+        raise ProblemError(HTTPStatus.GONE, "sign_in.link_spent", detail)
     return _come_in(request, *entered, next_path=HOME)
 
 
@@ -147,7 +136,7 @@ async def start(request: web.Request) -> web.StreamResponse:
     try:
         where = await provider.authorize_url(visit)
     except SignInError as error:
-        return _html(f"<p>{escape(str(error))}</p>", HTTPStatus.BAD_GATEWAY)
+        raise ProblemError(HTTPStatus.BAD_GATEWAY, "sign_in.provider", str(error)) from error
     await doors.units.write(
         lambda u: signins.add_flow(u, visit.state, browser, flow, life_ms=FLOW_MS)
     )
@@ -164,16 +153,17 @@ async def returned(request: web.Request) -> web.StreamResponse:
     flow = await doors.units.write(lambda u: signins.take_flow(u, state, browser))
     if flow is None:
         doors.failed.count(remote)
-        return _html("<p>this sign-in was not begun here, or is too old; begin anew</p>", 400)
+        detail = "this sign-in was not begun here, or is too old; begin anew"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "sign_in.not_begun", detail)
     try:
         claims = await provider.claims(request.query, nonce=flow.nonce, verifier=flow.verifier)
         entered = await doors.units.write(lambda u: _admit(u, request, claims))
     except SignInError as error:
         doors.failed.count(remote)
-        said = f"<p>{escape(str(error))}</p><p><a href='/sign-in'>Again</a></p>"
-        return _html(said, HTTPStatus.FORBIDDEN)
+        raise ProblemError(HTTPStatus.FORBIDDEN, "sign_in.refused", str(error)) from error
     if entered is None:
-        return _html("<p>this hub does not know you; ask its operator</p>", HTTPStatus.FORBIDDEN)
+        detail = "this hub does not know you; ask an admin"
+        raise ProblemError(HTTPStatus.FORBIDDEN, "sign_in.not_admitted", detail)
     response = _come_in(request, *entered, next_path=flow.next)
     response.del_cookie(_flow_name(doors), path="/")
     return response

@@ -8,12 +8,14 @@ import socket
 from dataclasses import replace
 from typing import Final
 
+import pytest
 from aiohttp import ClientResponse, ClientSession
 from sqlmodel import SQLModel
 from yarl import URL
 
 from fixtures.eventually import eventually_awaited
 from fixtures.store_rows import put
+from fixtures.team import browser, give
 from fixtures.web_hub import AUTH, TOKEN, Behind, Client, serving
 from upright.store import retention, tables_world
 from upright.store.unit import Unit
@@ -49,6 +51,23 @@ async def test_a_reader_resumes_behind_the_last_event_it_saw(client: Client) -> 
         assert json.loads(first["data"])["outbox_id"] == "ob_fixed"
         await happen(client.behind, "turn.began")
         assert (await next_event(response))["id"] == "10"
+
+
+@pytest.mark.case("CVE-2026-25253")
+@pytest.mark.parametrize(
+    "said", [{"Origin": "http://127.0.0.1:1"}, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}]
+)
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/inbox"])
+async def test_a_page_of_another_origin_reads_nothing_by_a_visitors_cookie(
+    client: Client, path: str, said: dict[str, str]
+) -> None:
+    """A browser takes another port of this machine for the same site, and sends the cookie."""
+    await give(client, "ann", "viewer")
+    ann = await browser(client, "ann")
+    status, told = await ann.get(path, **said)
+    assert (status, told["code"]) == (403, "csrf.origin")
+    assert (await ann.get("/v1/inbox", **{"Sec-Fetch-Site": "same-origin"}))[0] == 200
+    await ann.session.close()
 
 
 async def test_without_a_number_only_what_is_new_comes(client: Client) -> None:

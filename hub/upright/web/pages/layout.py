@@ -110,8 +110,16 @@ def page(
 
 
 def problem_page(request: web.Request, error: ProblemError) -> web.Response:
-    """Show a person what went wrong, with the code that machines get."""
-    facts = {"status": error.status, "code": error.code, "detail": error.detail, "here": ""}
+    """Show a person what went wrong and what to do, with the code that machines get."""
+    said = request.app[SHELF].texts[texts.language_of(request)].by_key
+    facts = {
+        "status": error.status,
+        "code": error.code,
+        "detail": error.detail,
+        "happened": said.get(f"trouble.{error.code}", ""),
+        "do": said.get(f"trouble.{error.code}.do", ""),
+        "here": "",
+    }
     return page(request, "problem.html", facts, error.status)
 
 
