@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
 from typing import Final
 
@@ -35,6 +36,15 @@ _BY_CODE: Final = {
 }
 """Errors of other shelves, by their code: importing them here would make every start heavy."""
 
+_YOURS: Final = "it must belong to whoever runs this; ls -l shows whose it is"
+_ROOM: Final = "make room on that disk, and try again"
+_ADVICE: Final = {
+    errno.EACCES: _YOURS,
+    errno.EPERM: _YOURS,
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+}
+
 
 def exit_code_of(error: Exception) -> int:
     """Return the code that a command ends with after *error*."""
@@ -49,5 +59,6 @@ def sentence_of(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror or error}"
+        advice = _ADVICE.get(error.errno or 0)
+        return f"{where}{error.strerror or error}" + (f"; {advice}" if advice else "")
     return f"{type(error).__name__}: {error} (--debug shows where)"

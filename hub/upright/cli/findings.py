@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import os
 import stat
 import urllib.error
 import urllib.request
@@ -103,6 +104,8 @@ def token(place: Place) -> Iterator[Finding]:
     for name, path in (("token", place.home.token), ("key", place.home.hub_key)):
         if not path.exists():
             yield failed(name, f"{path} is missing", "upright init")
+        elif not os.access(path, os.R_OK):
+            yield failed(name, f"you can't read {path}", f"chmod 600 {path}, as its owner")
         elif stat.S_IMODE(path.stat().st_mode) & 0o077:
             yield failed(name, f"others may read {path}", f"chmod 600 {path}")
         else:
@@ -177,6 +180,9 @@ def hub(place: Place) -> Iterator[Finding]:
     except UnreachableError as error:
         yield note("hub", str(error))
         yield from _stalled_at_rest(place)
+        return
+    except PermissionError as error:
+        yield failed("hub", f"nobody can ask it without {error.filename}")
         return
     except AnsweredError as error:
         yield failed("hub", str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import threading
 from pathlib import Path
 
@@ -91,11 +92,23 @@ def _run(place: Place, ready_file: Path | None, *, greet: bool = False) -> None:
     try:
         run_hub(settings, place.env, ready=ready)
     except OSError as error:
-        if error.errno not in {errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES}:
+        refused = address_refused(error, f"{settings.hub.host}:{settings.hub.port}")
+        if refused is None:
             raise
-        where = f"{settings.hub.host}:{settings.hub.port}"
-        said = f"can't listen on {where}: {error.strerror}; choose another hub.port or --port"
-        raise CliError(said, Exit.FAILED) from error
+        raise refused from error
+
+
+def address_refused(error: OSError, where: str) -> CliError | None:
+    """Return what to say when an address can't be listened on; None: it is about something else.
+
+    A file that can't be read has a name in its error, an address has none.
+    """
+    refusals = {errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES}
+    if error.errno not in refusals or error.filename is not None:
+        return None
+    said = f"can't listen on {where}: {os.strerror(error.errno or 0)}"
+    advice = "stop what listens there, or choose another hub.port or --port"
+    return CliError(f"{said}; {advice}", Exit.FAILED)
 
 
 def _welcome(place: Place, url: str) -> None:

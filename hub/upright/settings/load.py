@@ -128,7 +128,8 @@ def read_file(path: Path, *, required: bool = True) -> dict[str, Any]:
         problem = "there is no such file; `upright init` writes one"
         raise SettingsError(WHOLE_FILE, str(path), problem) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(WHOLE_FILE, str(path), f"it can't be read: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError(WHOLE_FILE, str(path), f"it can't be read: {why}") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(WHOLE_FILE, str(path), f"this is no TOML: {error}") from error
 

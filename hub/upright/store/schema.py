@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -17,7 +18,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from upright.store import tables
+from upright.store import tables, unfit
 from upright.store.address import Address, Server
 from upright.store.errors import RevisionError, StoreUnavailableError
 from upright.store.guard import Guard
@@ -60,12 +61,20 @@ def current(where: Address) -> str | None:
         return on_server(where, revision)
     if not where.is_file():
         return None
-    engine = open_engine(str(where), read_only=True)
+    with _file(where, read_only=True) as engine, engine.connect() as connection:
+        return revision(connection)
+
+
+@contextmanager
+def _file(path: Path, *, read_only: bool = False, is_new: bool = False) -> Iterator[sa.Engine]:
+    """Open a file for a moment; a file that can't be had is said by its name."""
+    engine = open_engine(str(path), read_only=read_only, is_new=is_new)
     try:
-        with engine.connect() as connection:
-            return revision(connection)
+        yield engine
     except sa.exc.DatabaseError as error:
-        raise StoreUnavailableError(str(where), str(error.orig)) from error
+        if unfit.unfit(error) is None:
+            raise  # a statement's own fault
+        raise StoreUnavailableError(str(path), unfit.said(error)) from error
     finally:
         engine.dispose()
 
@@ -101,7 +110,8 @@ def create(where: Address) -> None:
     Raises:
         FileExistsError: it has a schema already.
         StoreInUseError: another process has it open.
-        StoreUnavailableError: the server can't be reached, or has no database of this name.
+        StoreUnavailableError: the server can't be reached, or has no database of this name; the
+            file can't be written.
     """
     if not isinstance(where, Path):
         if not on_server(where, partial(fill, where=where)):
@@ -113,13 +123,9 @@ def create(where: Address) -> None:
         if current(path) is not None:
             raise FileExistsError(str(path))
         path.touch(mode=0o600)
-        engine = open_engine(str(path), is_new=True)
-        try:
-            with engine.begin() as connection:
-                METADATA.create_all(connection)
-                command.stamp(_connected(connection), "head")
-        finally:
-            engine.dispose()
+        with _file(path, is_new=True) as engine, engine.begin() as connection:
+            METADATA.create_all(connection)
+            command.stamp(_connected(connection), "head")
 
 
 def migrate(where: Address) -> tuple[str | None, str]:
@@ -137,12 +143,8 @@ def migrate(where: Address) -> tuple[str | None, str]:
         found = current(path)
         if not path.is_file():
             raise RevisionError(found=found, wanted=head(), command=_INIT)
-        engine = open_engine(str(path))
-        try:
-            with engine.begin() as connection:
-                _move(connection, path, found)
-        finally:
-            engine.dispose()
+        with _file(path) as engine, engine.begin() as connection:
+            _move(connection, path, found)
     return found, head()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 import sqlalchemy as sa
@@ -22,6 +24,17 @@ _UNFIT: Final = frozenset(
         sqlite3.SQLITE_PROTOCOL,  # the log's lock could not be had
     }
 )
+_ROOM: Final = "is there room on its disk?"
+_YOURS: Final = "the file and its folder must be yours to read and write"
+_ADVICE: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        sqlite3.SQLITE_FULL: _ROOM,
+        sqlite3.SQLITE_IOERR: _ROOM,
+        sqlite3.SQLITE_CANTOPEN: _YOURS,
+        sqlite3.SQLITE_READONLY: _YOURS,
+        sqlite3.SQLITE_PERM: _YOURS,
+    }
+)
 _PRIMARY: Final = 0xFF  # what lies above it says more closely which
 
 
@@ -37,5 +50,11 @@ def unfit(error: Exception) -> StoreUnavailableError | None:
 
 
 def said(error: Exception) -> str:
-    """Return what an error says, without the statement and its values: those are nobody's."""
-    return str(error.orig if isinstance(error, sa.exc.DBAPIError) else error)
+    """Return what an error says, without the statement and its values: those are nobody's.
+
+    Where SQLite's words leave a person at a loss, they are followed by what to do.
+    """
+    inner = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+    code = getattr(inner, "sqlite_errorcode", None)
+    advice = "" if code is None else _ADVICE.get(code & _PRIMARY, "")
+    return f"{inner}; {advice}" if advice else str(inner)
