@@ -15,6 +15,7 @@ from importlib.metadata import distributions
 from typing import Any, Final
 
 from upright.api import SecretRef
+from upright.cli import render
 from upright.cli.client import AnsweredError, UnreachableError
 from upright.cli.database import database
 from upright.cli.place import Place
@@ -190,6 +191,7 @@ def hub(place: Place) -> Iterator[Finding]:
     yield ok("hub", f"{place.url()} answers, version {status.get('version')}")
     yield from _sources(place)
     yield from _devices(place)
+    yield from _tokens(place)
     yield from _held(place.hub.get("v1", "models"))
     yield from _spent(place.hub.get("v1", "budgets"))
     yield from _stalled(place.hub.get("v1", "stalled"))
@@ -214,6 +216,16 @@ def _devices(place: Place) -> Iterator[Finding]:
         rooms = ", ".join(room["path"] for room in row["workspaces"]) or "no workspace"
         link = "online" if row["online"] else "offline"
         yield ok(f"device {row['name']}", f"{row['state']}, {link}: {rooms}")
+
+
+def _tokens(place: Place) -> Iterator[Finding]:
+    """Name each token that ends within seven days: everybody's, where an admin looks."""
+    is_admin = place.hub.get("v1", "me")["role"] == "admin"
+    for row in place.hub.get("v1", "tokens", all=1 if is_admin else None):
+        if row["state"] == "ending":
+            said = f"ends on {render.day(row['ends_at_ms'])}; what uses it gets no answer then"
+            scopes = " ".join(f"--scope {scope}" for scope in row["scopes"])
+            yield note(f"token {row['name']}", said, f"upright token new {row['name']} {scopes}")
 
 
 def _held(rows: list[dict[str, Any]]) -> Iterator[Finding]:

@@ -51,17 +51,11 @@ def ls(place: Place, *, everybody: bool, as_json: bool) -> None:
         ("ID", lambda row: row["id"]),
         ("NAME", lambda row: row["name"]),
         ("SCOPES", lambda row: " ".join(row["scopes"])),
-        ("STATE", lambda row: render.state(_state(row, now))),
+        ("STATE", lambda row: render.state(row["state"])),
         ("USED", lambda row: render.age(row["used_at_ms"], now)),
         ("ENDS", lambda row: render.day(row["ends_at_ms"])),
     )
     render.emit_table(rows, columns, empty="No token yet: upright token new NAME")
-
-
-def _state(row: render.Row, now: int) -> str:
-    if row["revoked_at_ms"] is not None:
-        return "revoked"
-    return "active" if row["ends_at_ms"] > now else "expired"
 
 
 @token.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import sqlalchemy as sa
@@ -21,6 +22,17 @@ PREFIX: Final = "uprt_"
 RANDOM_BYTES: Final = 24
 _CHECK: Final = 6
 _SEEN_MS: Final = 60_000
+SOON_MS: Final = 7 * 86_400_000
+"""How long before its end a token is said to end."""
+
+
+class State(StrEnum):
+    """What a token is now; ``ending``: it holds, and will not for long."""
+
+    ACTIVE = "active"
+    ENDING = "ending"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +139,14 @@ def revoke(u: Unit, token: str, *, account: str | None) -> None:
     u.c.execute(mine.values(revoked_at_ms=u.now_ms))
 
 
-def listed(c: sa.Connection, *, account: str | None) -> list[Plain]:
+def ending(c: sa.Connection, now_ms: int) -> int:
+    """Count the tokens that end soon."""
+    soon = API_TOKEN.c.ends_at_ms.between(now_ms + 1, now_ms + SOON_MS)
+    query = sa.select(sa.func.count()).where(soon, API_TOKEN.c.revoked_at_ms.is_(None))
+    return int(c.execute(query).scalar_one())
+
+
+def listed(c: sa.Connection, *, account: str | None, now_ms: int) -> list[Plain]:
     """List tokens, the newest first, without hashes; *account* None: everybody's."""
     query = sa.select(API_TOKEN).order_by(API_TOKEN.c.made_at_ms.desc(), API_TOKEN.c.id)
     if account is not None:
@@ -142,6 +161,15 @@ def listed(c: sa.Connection, *, account: str | None) -> list[Plain]:
             "ends_at_ms": row.ends_at_ms,
             "used_at_ms": row.used_at_ms,
             "revoked_at_ms": row.revoked_at_ms,
+            "state": _state(row.ends_at_ms, row.revoked_at_ms, now_ms).value,
         }
         for row in c.execute(query)
     ]
+
+
+def _state(ends_at_ms: int, revoked_at_ms: int | None, now_ms: int) -> State:
+    if revoked_at_ms is not None:
+        return State.REVOKED
+    if ends_at_ms <= now_ms:
+        return State.EXPIRED
+    return State.ENDING if ends_at_ms <= now_ms + SOON_MS else State.ACTIVE

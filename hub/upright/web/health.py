@@ -6,6 +6,8 @@ from http import HTTPStatus
 
 from aiohttp import web
 
+from upright.engine.clock import now_ms
+from upright.store import tokens
 from upright.web.described import Described, described, reads
 from upright.web.hooks import REFUSED
 from upright.web.metrics import TEXT_FORMAT, sample, written
@@ -41,7 +43,9 @@ async def metrics(request: web.Request) -> web.Response:
         "upright_event_streams": float(app[STREAMS].open.total()),
         "upright_event_streams_cut_total": float(app[STREAMS].cut),
     }
-    samples = {**await app[PARTS].gauges(), **refused, **streams}
+    at = now_ms(app[PARTS].clock)
+    ends = {"upright_tokens_ending": await app[PARTS].store.read(lambda c: tokens.ending(c, at))}
+    samples = {**await app[PARTS].gauges(), **refused, **streams, **ends}
     return web.Response(
         body=written(samples).encode(),
         headers={"Content-Type": f"{TEXT_FORMAT}; charset=utf-8"},

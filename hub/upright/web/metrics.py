@@ -17,6 +17,7 @@ _HELP: Final[Mapping[str, str]] = {
     "upright_hooks_refused_total": "Webhooks that were refused, by source and code.",
     "upright_oldest_seconds": "How long the oldest of each queue waits.",
     "upright_stalled": "Unfinished items that nothing will wake: always 0, or it is a bug.",
+    "upright_tokens_ending": "Personal tokens that end within seven days.",
 }
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 

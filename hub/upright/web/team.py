@@ -74,12 +74,18 @@ def _shown(who: Principal) -> dict[str, object]:
     }
 
 
-@reads(array(thing(id=TEXT, name=TEXT, scopes=array(TEXT), ends_at_ms=TIME)), flag("all"))
+@reads(
+    array(thing(id=TEXT, name=TEXT, scopes=array(TEXT), ends_at_ms=TIME, state=TEXT)), flag("all")
+)
 async def list_tokens(request: web.Request) -> web.Response:
-    """List one's own tokens; an admin's ``?all=1`` lists everybody's."""
-    account = _whose(request)
-    read = request.app[PARTS].store.read
-    return answer(await read(lambda c: tokens.listed(c, account=account)))
+    """List one's own tokens; an admin's ``?all=1`` lists everybody's.
+
+    ``state``: active, ending (within seven days), expired, revoked.
+    """
+    parts, account = request.app[PARTS], _whose(request)
+    at = now_ms(parts.clock)
+    found = await parts.store.read(lambda c: tokens.listed(c, account=account, now_ms=at))
+    return answer(found)
 
 
 @does(thing(id=TEXT, token=TEXT, ends_at_ms=TIME), "name", "scopes", "days")

@@ -260,3 +260,32 @@ async def test_what_nobody_asks_for_any_more_goes_on_and_is_shown(tmp_path: Path
         assert (await local.reached("jb_1", State.STARTED)).outcome is None
         await local.commands.cancel("jb_1")
         assert (await local.final()).ending is Ending.CANCELLED
+
+
+# ------------------------------------------------------------------ the cost of a start
+@pytest.mark.case("UV/41")
+@pytest.mark.skipif(sys.platform != "linux", reason="the nursery is Linux's")
+async def test_a_command_is_forked_from_a_small_process_however_large_the_daemon_is(
+    local: Local,
+) -> None:
+    """What is forked is copied by its page tables: this process stands for a daemon that grew."""
+    ballast = await asyncio.to_thread(lambda: bytearray(os.urandom(MIB)) * 192)
+    say = "import os; print(os.getppid(), flush=True)"
+    assert (await local.run(sys.executable, "-c", say)).ending is Ending.EXITED
+    await local.start(
+        sys.executable, "-c", f"{say}\nimport time; time.sleep(60)", command_id="jb_2"
+    )
+    (shim,) = {_parent(pid) for pid in marked(local, "jb_2")} - set(marked(local, "jb_2"))
+    line = [shim, _parent(shim)]
+    assert os.getpid() not in line[:1]
+    assert max(_resident(pid) for pid in line if pid != os.getpid()) < 64 * MIB < len(ballast)
+    assert _resident(os.getpid()) > len(ballast)
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+
+
+def _resident(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -66,6 +66,19 @@ def test_a_token_is_made_listed_and_revoked(served: Served, upright: Terminal) -
     assert "revoked" in upright("token", "ls").out
 
 
+@pytest.mark.case("XX/expiry")
+def test_a_token_that_ends_within_a_week_is_in_the_list_and_in_doctor(
+    served: Served, upright: Terminal
+) -> None:
+    for name, days in (("nightly", "6"), ("yearly", "300")):
+        assert upright("token", "new", name, "--days", days).code == 0
+    assert "ending" in upright("token", "ls").out
+    found = upright("doctor", "--json").json()["checks"]
+    (said,) = [each for each in found if each["id"].startswith("token ")]
+    assert (said["id"], said["verdict"]) == ("token nightly", "note")
+    assert said["fix"] == "upright token new nightly --scope read"
+
+
 def test_the_trail_says_who_did_what(served: Served, upright: Terminal) -> None:
     upright("people", "role", "ann", "viewer")
     upright("session", "stop", "se_fix")

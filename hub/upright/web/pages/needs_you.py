@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from upright.store import views_requests
+from upright.engine.clock import now_ms
+from upright.store import tokens, views_requests
 from upright.web.bodies import read_form
 from upright.web.commands import check_grant
 from upright.web.pages.layout import back, newest, page, read, visible
+from upright.web.principal import PRINCIPAL
 from upright.web.problems import PARTS, ProblemError
 from upright.web.reads import whole_id
 
@@ -31,9 +33,18 @@ async def needs_you(request: web.Request) -> web.Response:
         "seq": seq,
         "waiting": [{**row, "diff": diff_of(row)} for row in waiting],
         "settled": settled,
+        "ending": await _ending(request),
         "budgets": visible(request, await request.app[PARTS].purse.near()),
     }
     return page(request, "needs.html", facts)
+
+
+async def _ending(request: web.Request) -> list[Mapping[str, Any]]:
+    """Return those tokens of who looks that end soon."""
+    parts, account = request.app[PARTS], request[PRINCIPAL].account
+    at = now_ms(parts.clock)
+    own = await parts.store.read(lambda c: tokens.listed(c, account=account, now_ms=at))
+    return [row for row in own if row["state"] == tokens.State.ENDING]
 
 
 def diff_of(row: Mapping[str, Any]) -> list[tuple[str, str]]:
