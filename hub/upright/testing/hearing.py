@@ -14,6 +14,7 @@ from upright.testing.ear import Ear, listening, stop
 from upright.testing.outside import forgeries
 
 DAY_S: Final = 86_400.0
+TYPED: Final = "deny rq_01k0000000"
 
 
 class HearingContract(Contract):
@@ -78,6 +79,18 @@ class HearingContract(Contract):
             assert gone.kind != made.kind
             assert gone.context.edit_of == dict(made.context.facts).get("native_id")
             assert not gone.content.expects_reply
+
+    async def test_only_new_words_of_a_vouched_author_are_typed(self) -> None:
+        """With ``answers`` what is said is ``typed``, whole; an edit is not, nor anything else."""
+        async with self.heard() as (outside, ear):
+            said = await outside.say(TYPED)
+            await ear.hear(said)
+            await self.until(ear.context, 1)
+            (made, *_) = ear.context.accepted
+            answers = ear.connector.capabilities().answers
+            assert made.content.typed == (TYPED if answers else "")
+            (edited,) = await self.new(ear, outside.edit(said, f"{TYPED} now"))
+            assert not edited.content.typed
 
     async def test_our_own_output_is_ours(self) -> None:
         """It makes no trigger, or one whose actor is SELF."""
