@@ -67,8 +67,11 @@ def tell(u: Unit, said: Said, receipt: Receipt) -> TriggerId | None:
     """Store our output as a trigger of kind *self*: context without a wake for all but its author.
 
     Returns its id, or None when there is no trigger that it answers, or the provider was faster
-    and has shown it already.
+    and has shown it already. What the hub itself says to people is told to no session: there is
+    nothing in it that one has read, or must know.
     """
+    if not said.session:
+        return None
     answers = intake.read(u.c, said.trigger) if said.trigger else None
     if answers is None or arrivals.seen(u.c, said.destination.source, _keys(said, receipt)):
         return None

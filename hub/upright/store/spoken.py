@@ -101,13 +101,13 @@ def _named(u: Unit, beginning: str) -> str:
     """Find the one request that begins so; what is private to others is not there."""
     hidden = privacy.hidden(u.c, u.by)
     begins = REQUEST.c.id.startswith(beginning, autoescape=True)
-    query = sa.select(REQUEST.c.id).where(begins, REQUEST.c.id.not_in(hidden))
-    found = u.c.scalars(query.order_by(REQUEST.c.id).limit(_MOST)).all()
+    begun = u.c.scalars(sa.select(REQUEST.c.id).where(begins).order_by(REQUEST.c.id))
+    found = [str(one) for one in begun if one not in hidden]
     if len(found) > 1:
-        raise AmbiguousIdError(beginning, tuple(found))
+        raise AmbiguousIdError(beginning, tuple(found[:_MOST]))
     if not found:
         raise UnknownIdError(beginning)
-    return str(found[0])
+    return found[0]
 
 
 def _decide(u: Unit, said: Spoken, asked: Asked) -> SessionId | None:

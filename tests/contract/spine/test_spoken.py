@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import pytest
@@ -11,7 +12,16 @@ import pytest
 from fixtures.held import held
 from fixtures.hostile import TEXTS
 from fixtures.still_hub import ANN, BOSS, CAL, EVE, PEOPLE, PULL, StillHub, decided
-from upright.api import Actor, ActorKind, Channel, Content, Context, Destination, Trigger
+from upright.api import (
+    Actor,
+    ActorKind,
+    Channel,
+    Content,
+    Context,
+    Destination,
+    Receipt,
+    Trigger,
+)
 from upright.core.gate import Mode
 from upright.core.request import RequestKind
 from upright.core.roles import Role
@@ -133,6 +143,21 @@ async def test_two_answers_in_one_batch_are_one_answer_and_one_that_came_second(
     first, second = await replies(chat)
     assert first == f"Denied: {request}"
     assert second == f"Nothing was decided. {request} is answered already by boss."
+
+
+@pytest.mark.clause("B14.2", "B14.3")
+async def test_what_the_bot_replies_taints_and_tells_no_session(chat: StillHub) -> None:
+    item, request = await held(chat)
+    here = replace(PLAIN, thread="pr:7")
+    await chat.one(said(f"approve {request} {DIGEST}", context=here))
+    receipt = Receipt(provider_id="m99", url="")
+    for stored in (await chat.do(lambda u: outbox.claim_due(u, 9))).taken:
+        if not stored.session:
+            sent = partial(outbox.delivered, stored=stored, receipt=receipt, seconds=0.1)
+            await chat.do(sent)
+    kinds = [one.trigger.kind for one in await chat.see(lambda c: intake.unread(c, item.session))]
+    assert kinds == ["approval.approved"]
+    assert "reply.sent" not in {row["kind"] for row in await chat.rows(TRIGGER)}
 
 
 # ------------------------------------------------------------------ what can't be followed
