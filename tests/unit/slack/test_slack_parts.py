@@ -64,6 +64,28 @@ def test_a_preview_is_no_edit_and_a_tombstone_is_a_deletion() -> None:
     assert deleted.what is What.DELETED
 
 
+@pytest.mark.clause("B14.3")
+@pytest.mark.parametrize(
+    ("more", "plain"),
+    [
+        pytest.param({}, True, id="typed"),
+        pytest.param({"subtype": "thread_broadcast"}, True, id="typed and shown in the channel"),
+        pytest.param({"subtype": "me_message"}, False, id="about themselves"),
+        pytest.param({"subtype": "bot_message"}, False, id="a bot"),
+        pytest.param({"user": ""}, False, id="nobody"),
+        pytest.param({"bot_id": "B1"}, False, id="by a bot under their name"),
+        pytest.param({"app_id": "A1"}, False, id="by an app under their name"),
+        pytest.param({"files": [{"url_private": "https://f.example"}]}, False, id="a file"),
+        pytest.param({"attachments": [{"is_share": True}]}, False, id="forwarded"),
+        pytest.param({"edited": {"user": "U1", "ts": "1"}}, False, id="edited since"),
+    ],
+)
+def test_only_what_a_person_has_just_typed_is_plain(more: dict[str, Any], *, plain: bool) -> None:
+    event = read(Json({**SAID, **more}))
+    assert event is not None
+    assert event.plain is plain
+
+
 @pytest.mark.parametrize(
     "subtype", ["channel_join", "channel_topic", "message_replied", "pinned_item"]
 )
