@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 import sqlalchemy as sa
@@ -13,7 +14,18 @@ from upright.core.ids import SessionId
 from upright.core.outbox import OutboxState
 from upright.core.wait import OnDeadline, Wait, WaitKind, WaitState, Wake
 from upright.core.work import TERMINAL, WorkItem
-from upright.store import approvers, intake, outbox, requests, taints, waits, watches, work
+from upright.store import (
+    approvers,
+    endpoints,
+    holds,
+    intake,
+    outbox,
+    requests,
+    taints,
+    waits,
+    watches,
+    work,
+)
 from upright.store.errors import UnknownIdError
 from upright.store.events import About, record
 from upright.store.requests import Asked
@@ -71,7 +83,7 @@ def _fire(u: Unit, due: Wait) -> SessionId | None:
 
 
 def _expired(u: Unit, asked: Asked) -> SessionId | None:
-    """Drop what nobody approved; ask again what a blocked item can't go on without (B11.8)."""
+    """Drop what nobody approved; ask again what somebody can't go on without (B11.8)."""
     if asked.work is not None and asked.outbox is not None:
         waits.settle(u.c, asked.work, Wake(kind=WaitKind.OPERATOR, ref=asked.id))
     if asked.outbox is not None and outbox.read(u.c, asked.outbox).item.state is OutboxState.HELD:
@@ -85,7 +97,24 @@ def _expired(u: Unit, asked: Asked) -> SessionId | None:
                 prompt=asked.prompt, work=item.id, session=item.session, kind=asked.kind
             )
             requests.ask(u, again)
+    if asked.work is None and asked.outbox is None and _holds_up(asked):
+        again = requests.Asking(
+            prompt=asked.prompt,
+            session=asked.session,
+            kind=asked.kind,
+            subject_json=asked.subject_json,
+        )
+        requests.ask(u, again)
     return None
+
+
+def _holds_up(asked: Asked) -> bool:
+    """Say whether something rests until this is answered: the router, or an open breaker.
+
+    Nothing else would ever tell of it again; what a budget holds goes on by its own time.
+    """
+    held = str(json.loads(asked.subject_json).get(holds.SUBJECT, ""))
+    return asked.session is not None or held.startswith(endpoints.REF)
 
 
 def _wake(u: Unit, item: WorkItem, wait: Wait) -> SessionId:

@@ -6,13 +6,14 @@ from collections import deque
 
 import pytest
 
-from fixtures.agents import WAIT_CI, Agents, Say, ScriptedChat
-from fixtures.metered import SETTINGS, metered, metered_worker
+from fixtures.agents import TEST, WAIT_CI, Agents, Say, ScriptedChat
+from fixtures.metered import SETTINGS, metered, metered_agents, metered_worker
 from fixtures.still_hub import StillHub, trigger
+from upright.core.budget import Key, Measure, Scope
 from upright.core.wait import OnDeadline
 from upright.core.work import WorkState
-from upright.engine.ports import ModelAuthError, ModelError, ModelToolsError
-from upright.store import endpoints, people
+from upright.engine.ports import ModelAuthError, ModelError, ModelRequestError, ModelToolsError
+from upright.store import budgets, deadlines, endpoints, people
 from upright.store.tables import ENDPOINT, EVENT, REQUEST, WAIT
 
 REFUSED = ModelAuthError("HTTP 401: no such key")
@@ -97,3 +98,48 @@ async def test_a_probe_that_found_no_tools_holds_work_before_any_call(hub: Still
     assert agents.chat.requests == []
     assert "held for you" in (await hub.row(REQUEST))["prompt"]
     assert (await hub.item(item)).state is WorkState.WAITING_SYSTEM
+
+
+# ------------------------------------------------------------------ nobody answers
+async def much_later(hub: StillHub) -> None:
+    hub.clock.go_on(91 * 24 * 3600)
+    await hub.do(deadlines.fire_due)
+
+
+@pytest.mark.clause("B11.8", "B16.3")
+async def test_a_breaker_that_nobody_closes_is_asked_about_again(hub: StillHub) -> None:
+    await hub.one(trigger(thread="pr:9"))
+    agents = metered_agents(hub, ScriptedChat(router=(Say("Noted."),), fails=deque([REFUSED])))
+    await agents.go()
+    await much_later(hub)
+    first, second = await hub.rows(REQUEST)
+    assert (first["state"], second["state"]) == ("expired", "asked")
+    assert first["prompt"] == second["prompt"]
+    await hub.do(lambda u: people.answer(u, second["id"], "yes", "ann"))
+    await agents.go()
+    assert len(agents.chat.requests) == 2
+
+
+@pytest.mark.clause("B11.8")
+async def test_what_the_router_can_not_go_on_without_is_asked_again(hub: StillHub) -> None:
+    await hub.one(trigger(thread="pr:9"))
+    chat = ScriptedChat(router=(Say("Noted."),), fails=deque([ModelRequestError("no such model")]))
+    agents = Agents(hub, chat)
+    await agents.go()
+    await much_later(hub)
+    assert [row["state"] for row in await hub.rows(REQUEST)] == ["expired", "asked"]
+    (_, second) = await hub.rows(REQUEST)
+    await hub.do(lambda u: people.answer(u, second["id"], "try again", "ann"))
+    await agents.go()
+    assert len(chat.requests) == 2
+
+
+@pytest.mark.clause("B16.2")
+async def test_a_budget_that_has_renewed_itself_is_not_asked_about_again(hub: StillHub) -> None:
+    agents, _ = await metered_worker(hub, TEST, WAIT_CI)
+    await hub.do(lambda u: budgets.put(u, Key(Scope.DAY), {Measure.TOKENS: 11}, "ann"))
+    await agents.go()
+    assert [row["state"] for row in await hub.rows(REQUEST)] == ["asked"]
+    hub.clock.go_on(24 * 3600)
+    await hub.do(deadlines.fire_due)
+    assert [row["state"] for row in await hub.rows(REQUEST)] == ["expired"]
