@@ -179,7 +179,8 @@ def _manifest(tar: tarfile.TarFile) -> Manifest:
 
 
 def _member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    source = tar.extractfile(member) if member.isfile() else None
+    is_whole = member.isfile() and not member.issparse()  # a hole is bytes that nobody sent
+    source = tar.extractfile(member) if is_whole else None
     if source is None:
         raise ValueError(member.name, "is no file")
     return source

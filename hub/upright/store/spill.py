@@ -47,7 +47,8 @@ class Spill:
             return named
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_suffix(".new")
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        fresh.unlink(missing_ok=True)  # what a kill left; and no link leads the bytes elsewhere
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(raw)
             file.flush()

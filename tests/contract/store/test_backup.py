@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import itertools
 import shutil
 import subprocess
@@ -257,11 +258,24 @@ def broken(file: Path, how: str, tmp_path: Path) -> None:
             (tmp_path / "x").write_bytes(b"x")
             with tarfile.open(file, "w") as tar:
                 tar.add(tmp_path / "x", "../../etc/passwd")
+        case "hole":  # ten gigabytes that nobody sent
+            with tarfile.open(file) as tar:
+                said = tar.extractfile(backup.MANIFEST)
+                assert said is not None
+                manifest = said.read()
+            with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as tar:
+                head = tarfile.TarInfo(backup.MANIFEST)
+                head.size = len(manifest)
+                tar.addfile(head, io.BytesIO(manifest))
+                hole = tarfile.TarInfo(backup.DATABASE)
+                size = str(10 * 1024**3)
+                hole.pax_headers = {"GNU.sparse.map": f"{size},0", "GNU.sparse.size": size}
+                tar.addfile(hole)
         case _:
             file.write_bytes(b"")
 
 
-@pytest.mark.parametrize("how", ["cut", "turned", "foreign", "another tar", "empty"])
+@pytest.mark.parametrize("how", ["cut", "turned", "foreign", "another tar", "hole", "empty"])
 def test_a_broken_or_foreign_file_is_refused_in_one_sentence_and_nothing_changes(
     empty_file: Path, tmp_path: Path, how: str
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -39,9 +40,39 @@ def test_a_file_that_was_changed_is_not_given_out(spill: Spill) -> None:
         spill.read(named)
 
 
-def test_a_name_is_a_digest_and_leads_nowhere_else(spill: Spill) -> None:
-    with pytest.raises(ValueError, match="passwd"):
-        spill.path("../../etc/passwd")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../etc/passwd",
+        "/etc/passwd",
+        "..",
+        "",
+        f"{'a' * 64}/../x",
+        f"{'a' * 64}\n",
+        f"{'a' * 63}\0",
+        "A" * 64,
+        "%2e%2e%2f",
+    ],
+)
+def test_a_name_is_a_digest_and_leads_nowhere_else(spill: Spill, name: str) -> None:
+    with pytest.raises(ValueError, match="^" + re.escape(name) + "$"):
+        spill.path(name)
+
+
+def test_a_link_in_the_folder_leads_no_bytes_out_and_none_in(spill: Spill, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(b"somebody's")
+    path = spill.path(digest(RAW))
+    path.parent.mkdir(parents=True)
+    path.with_suffix(".new").symlink_to(other)
+    assert spill.read(spill.keep(RAW)) == RAW
+    assert (other.read_bytes(), path.is_symlink()) == (b"somebody's", False)
+    path.unlink()
+    path.symlink_to(other)
+    with pytest.raises(ValueError, match="other bytes"):
+        spill.read(digest(RAW))
+    assert spill.sweep(set()) == 1
+    assert other.read_bytes() == b"somebody's"
 
 
 def test_a_start_removes_what_no_row_names_and_what_was_half_written(spill: Spill) -> None:

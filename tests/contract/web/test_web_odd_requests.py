@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from fixtures.team import Person, browser, give, link_of, with_token
-from fixtures.web_hub import Client
+from fixtures.web_hub import TOKEN, Client
 from upright.web.signin import own_path
 
 FORM = "application/x-www-form-urlencoded"
@@ -48,6 +48,28 @@ async def test_a_credential_that_is_no_text_is_nobodys(client: Client, header: b
 @pytest.mark.parametrize("path", ["/sign-in?next=//%5B", "/sign-in?next=http://[", "/sign-in"])
 async def test_an_address_that_is_none_leads_home(client: Client, path: str) -> None:
     assert await raw(client, path, b"Host: localhost") == 200
+
+
+@pytest.mark.parametrize("door", ["/static/", "/v1/work/", "/v1/raw/", "/triggers/", "/v1/show/"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../app.py",
+        "%2e%2e/app.py",
+        "..%2f..%2f..%2fetc%2fpasswd",
+        "%2fetc%2fpasswd",
+        "..%5c..%5capp.py",
+        "%252e%252e%252fapp.py",
+        "live.js%00.css",
+        "tr_red%00",
+        "%c0%ae%c0%ae/app.py",
+    ],
+)
+async def test_no_name_leads_out_of_where_it_is_looked_for(
+    client: Client, door: str, name: str
+) -> None:
+    bearer = f"Authorization: Bearer {TOKEN}".encode()
+    assert await raw(client, door + name, b"Host: localhost", bearer) in {400, 404}
 
 
 def test_what_is_no_address_is_home() -> None:

@@ -239,6 +239,13 @@ async def test_a_form_brings_its_token_in_a_field(client: Client, ann: Person) -
         "",
         "http:/evil.example",
         "///evil.example",
+        "https:evil.example",
+        "/\t/evil.example",
+        "\t//evil.example",
+        " //evil.example",
+        "/\u2028/evil.example",
+        "/a\\..\\evil",
+        "data:text/html,x",
     ],
 )
 def test_after_sign_in_one_never_lands_elsewhere(wanted: str) -> None:
