@@ -260,9 +260,9 @@ def broken(file: Path, how: str, tmp_path: Path) -> None:
                 tar.add(tmp_path / "x", "../../etc/passwd")
         case "hole":  # ten gigabytes that nobody sent
             with tarfile.open(file) as tar:
-                said = tar.extractfile(backup.MANIFEST)
-                assert said is not None
-                manifest = said.read()
+                found = tar.extractfile(backup.MANIFEST)
+                assert found is not None
+                manifest = found.read()
             with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as tar:
                 head = tarfile.TarInfo(backup.MANIFEST)
                 head.size = len(manifest)
