@@ -14,6 +14,7 @@ from fixtures.team import Person, browser, give
 from fixtures.web_hub import Client
 from upright.core.work import WorkState
 from upright.store import privacy, relations
+from upright.store.errors import NotNowError
 from upright.store.relations import RelationKind
 from upright.store.tables import EVENT, TRIGGER, WORK
 from upright.store.tables_people import AUDIT
@@ -186,6 +187,15 @@ async def test_no_list_tells_of_what_is_somebodys_own(ann: Person, bob: Person, 
     status, listed = await bob.get(path)
     assert status == 200
     assert [each for each in HIDDEN if each in str(listed)] == []
+
+
+async def test_a_problem_names_nothing_that_is_somebodys_own(client: Client, bob: Person) -> None:
+    client.behind.raises = NotNowError("ob_x", "it waits for wk_fix")
+    status, said = await bob.post("/v1/sources/gh/retry")
+    assert (status, said["code"]) == (404, "store.unknown_id")
+    assert "wk_fix" not in str(said)
+    client.behind.raises = NotNowError("ob_x", "it waits for wk_other")
+    assert (await bob.post("/v1/sources/gh/retry"))[0] == 409
 
 
 async def test_what_is_everybodys_stays_in_the_lists(ann: Person, bob: Person) -> None:

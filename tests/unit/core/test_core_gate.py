@@ -114,6 +114,15 @@ def test_a_glob_is_a_star_a_question_mark_and_else_the_letter(
 
 
 @pytest.mark.clause("B3.2")
+@pytest.mark.parametrize(
+    "glob", ["*a" * 90 + "*b", "*a?" * 60 + "*bb", "*" * 500 + "b", "*aa" * 99]
+)
+def test_no_rule_makes_a_long_value_slow(glob: str) -> None:
+    odd = replace(TRIGGER, context=Context(thread="t", facts=(("f", "a" * 10_000 + "c"),)))
+    assert not matches(replace(ANYTHING, facts=(("f", glob),)), "github", odd, MEMBER)
+
+
+@pytest.mark.clause("B3.2")
 @given(glob=st.text("ab*?", max_size=8), value=st.text("ab", max_size=8))
 def test_a_glob_agrees_with_the_expression_that_it_stands_for(glob: str, value: str) -> None:
     plain = glob.replace("*", ".*").replace("?", ".")
