@@ -1,4 +1,4 @@
-"""Spending: what a model call cost its turn, its item and everybody (B16.1)."""
+"""Spending: what a model call cost its turn, its item and everybody (B16.1); and that it came."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from dataclasses import replace
 from upright.agent.state import Turn
 from upright.core.budget import Used
 from upright.core.transcript import Message, ToolCall
+from upright.core.wait import WaitKind, Wake
 from upright.engine.ports import ChatReply, Reckoned
+from upright.store import waits
 from upright.store.budgets import spend
 from upright.store.events import About, record
+from upright.store.holds import MODEL
 from upright.store.ledger import CALLS, Cost
 from upright.store.unit import Unit
 
@@ -21,8 +24,11 @@ def replied(
     """Charge a model call with its failed tries, and note it; *beside* the turn or in it.
 
     *kind* is its name in the ledger. Called before the reply is appended: its calls are compared
-    with those that were made before.
+    with those that were made before. Whatever it was asked, the model has spoken: no wait for it
+    stays open.
     """
+    if turn.work is not None:
+        waits.settle(u.c, turn.work, Wake(kind=WaitKind.SYSTEM, ref=MODEL))
     again = repeats(turn.messages, reply.calls)
     cost = Cost(
         kind=kind,

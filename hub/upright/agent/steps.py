@@ -25,11 +25,9 @@ from upright.core.talk import Around
 from upright.core.transcript import Message, Role, ToolCall, ToolSpec, unanswered
 from upright.core.trigger import StoredTrigger
 from upright.core.turn import Action, Compact, Limits, TakeInbox, View, next_action
-from upright.core.wait import WaitKind, Wake
 from upright.core.work import TERMINAL, WorkItem, WorkState
 from upright.engine.ports import ChatReply, ChatRequest
 from upright.store import (
-    holds,
     intake,
     jobs,
     matching,
@@ -243,8 +241,6 @@ def replied(u: Unit, turn: Turn, reply: ChatReply) -> None:
     turn.failures = 0
     turn.prompt_tokens = _tokens(turn, reply)
     sessions.update(u.c, turn.claim, failures=0, prompt_tokens=turn.prompt_tokens)
-    if turn.work is not None:
-        waits.settle(u.c, turn.work, Wake(kind=WaitKind.SYSTEM, ref=holds.MODEL))
 
 
 def _tokens(turn: Turn, reply: ChatReply) -> int:

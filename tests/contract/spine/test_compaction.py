@@ -32,6 +32,7 @@ from upright.core.strategy import OPERATOR_INTERRUPT
 from upright.core.transcript import Message, Role, encode
 from upright.engine.ports import ChatRequest, ModelRequestError, ModelUnavailableError
 from upright.store import people, views, waits
+from upright.store.holds import MODEL
 from upright.store.tables import ENTRY, EVENT, JOB, LEDGER
 
 SHORT: Final = replace(IN_TIME, context=ContextBounds(router=5, worker=5))
@@ -286,3 +287,20 @@ async def test_a_turn_that_was_cut_short_is_gone_on_with_before_anything_is_comp
     told = users(loaded.messages)
     assert "And?" in told[1]
     assert "And now?" in "".join(told[2:])
+
+
+@pytest.mark.clause("B5.5", "B11.7")
+async def test_a_model_that_has_summed_up_is_waited_for_no_more(hub: StillHub) -> None:
+    """It was away; its first words since are the summary, whose card must not say that it is."""
+    agents, session = await grown(hub)
+    agents.limits = IN_TIME
+    agents.chat.fails.append(ModelUnavailableError("busy"))
+    await wake(hub, agents)
+    open_then = await hub.see(lambda c: waits.open_of(c, str(_work(agents))))
+    assert MODEL in {wait.ref for wait in open_then}
+    agents.limits = SHORT
+    hub.clock.go_on(600)
+    await wake(hub, agents)
+    loaded = await agents.loaded(session)
+    assert loaded.generation == 1
+    assert MODEL not in {wait["ref"] for wait in card(loaded.messages)["open_waits"]}
