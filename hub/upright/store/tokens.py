@@ -112,6 +112,12 @@ def holding(c: sa.Connection, secret: str, now_ms: int) -> Token | None:
     )
 
 
+def was_one(c: sa.Connection, secret: str) -> bool:
+    """Say whether this is a token that was made here once, whatever became of it."""
+    mine = sa.select(API_TOKEN.c.id).where(API_TOKEN.c.hash == hashed(secret))
+    return c.scalar(mine) is not None
+
+
 def is_due(found: Token, now_ms: int) -> bool:
     """Say whether it is worth noting that a token was used: once a minute is enough."""
     return found.used_at_ms < now_ms - _SEEN_MS

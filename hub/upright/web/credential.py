@@ -83,6 +83,14 @@ async def find(request: web.Request, credential: Credential) -> Found | None:
     return await parts.store.read(lambda c: _by_token(c, credential.secret, at))
 
 
+async def is_ended(request: web.Request, credential: Credential) -> bool:
+    """Say whether a credential that holds no more was somebody's token."""
+    secret = credential.secret
+    if not tokens.is_one(secret):
+        return False
+    return await request.app[PARTS].store.read(lambda c: tokens.was_one(c, secret))
+
+
 def _by_cookie(c: Connection, cookie: str, at: int, idle_ms: int) -> Found | None:
     sign_in = signins.standing(c, cookie, at, idle_ms)
     account = _usable(c, sign_in.account) if sign_in is not None else None

@@ -22,6 +22,7 @@ from upright.web.credential import (
     Credential,
     Found,
     find,
+    is_ended,
     is_local,
     note_use,
     shown,
@@ -139,6 +140,9 @@ async def _tried(request: web.Request, credential: Credential) -> Found:
     if credential.via is Via.SESSION:  # as a rule one that has ended: nobody guesses those
         detail = "this sign-in has ended; sign in again"
         raise ProblemError(HTTPStatus.UNAUTHORIZED, "sign_in.ended", detail)
+    if await is_ended(request, credential):  # no guess: it would lock out all who share an address
+        detail = "this token has ended, or was revoked; make another: upright token new NAME"
+        raise ProblemError(HTTPStatus.UNAUTHORIZED, "token.ended", detail)
     failed.count(remote)
     detail = "send a token that holds, or the hub's api.token: Authorization: Bearer …"
     raise ProblemError(HTTPStatus.UNAUTHORIZED, "token.wrong", detail)

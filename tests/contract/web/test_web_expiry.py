@@ -71,3 +71,17 @@ async def test_the_end_of_a_token_ends_its_stream_between_two_events_and_no_work
     assert told.endswith(b"\n\n")
     assert (await reader.get("/v1/me"))[0] == 401
     assert await client.behind.store.read(lambda c: work.read(c, "wk_fix")) == before
+
+
+async def test_a_program_whose_token_has_ended_is_told_so_and_locks_nobody_out(
+    client: Client, ann: Person
+) -> None:
+    """Several share an address, behind a router or a proxy; a program asks again and again."""
+    ended, good = await with_token(client, ann, "read"), await with_token(client, ann, "read")
+    _, listed = await ann.get("/v1/tokens")
+    assert (await ann.post(f"/v1/tokens/{listed[-1]['id']}/revoke"))[0] == 200
+    one, other = [(await each.get("/v1/me"))[0] for each in (ended, good)]
+    ended, good = (ended, good) if (one, other) == (401, 200) else (good, ended)
+    told = [await ended.get("/v1/me") for _ in range(8)]
+    assert {(status, said["code"]) for status, said in told} == {(401, "token.ended")}
+    assert (await good.get("/v1/me"))[0] == 200
