@@ -115,7 +115,7 @@ def head(peers: Peers) -> str:
 
 
 def write(out: Path, name: str, report: Report, peers: Peers) -> None:
-    """Write a bench's section of results.md, and its plots; the other sections stay."""
+    """Write a bench's section of results.md, and its plots; the others stay, by hand ones last."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "results.md"
     old = file.read_text(encoding="utf-8") if file.exists() else ""
@@ -123,9 +123,9 @@ def write(out: Path, name: str, report: Report, peers: Peers) -> None:
     for plot in report.plots:
         picture = svg(plot) if isinstance(plot, Plot) else drawn(plot)
         (out / f"{plot.name}.svg").write_text(picture, encoding="utf-8")
-    parts = [
-        f"<!-- {one} -->\n{sections[one]}<!-- end {one} -->\n" for one in BENCHES if one in sections
-    ]
+    by_hand = [one for one in sections if one not in BENCHES]
+    known = [one for one in BENCHES if one in sections]
+    parts = [f"<!-- {one} -->\n{sections[one]}<!-- end {one} -->\n" for one in (*known, *by_hand)]
     file.write_text("\n".join([head(peers), *parts]), encoding="utf-8")
 
 
