@@ -62,6 +62,7 @@ class Sides:
         self._told = told
         self._running: dict[TriggerId, asyncio.Task[None]] = {}
         self._declined: set[str] = set()
+        self._answered: set[str] = set()
 
     @property
     def declined(self) -> frozenset[str]:
@@ -69,8 +70,11 @@ class Sides:
         return frozenset(self._declined)
 
     def start(self, group: asyncio.TaskGroup, turn: Turn, question: TriggerId) -> None:
-        """Begin to answer a question, once; with too many at once it is left to the turn."""
-        if question in self._running or question in self._declined:
+        """Begin to answer a question, once; with too many at once it is left to the turn.
+
+        The turn may have looked before an answer was stored, and ask for it after that.
+        """
+        if question in self._running or question in self._declined or question in self._answered:
             return
         if len(self._running) >= self._limits.at_once:
             self._declined.add(question)
@@ -94,8 +98,7 @@ class Sides:
             is_answered = False
         except LeaseLostError:
             return  # whoever leads the session now finds the question in its inbox
-        if not is_answered:
-            self._declined.add(question)
+        (self._answered if is_answered else self._declined).add(question)
         del self._running[question]
         self._told()
 

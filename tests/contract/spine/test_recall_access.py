@@ -21,6 +21,7 @@ from fixtures.still_hub import ANN, BOSS, EVE, StillHub, trigger
 from upright.api import Address, Channel, Trigger
 from upright.core.mandate import Trust
 from upright.core.work import WorkState
+from upright.engine.ports import ChatRequest
 from upright.store import recall, work
 from upright.store.tables import (
     DELIVERY,
@@ -150,7 +151,15 @@ async def test_what_the_router_passes_on_of_it_is_as_private(hub: StillHub, how:
         goal = {"trigger": ci.id, "goal": "our secret", "criteria": ["x"]}
         steps = [call("spawn", goal), Say("Spawned.")]
     public = (await hub.rows(TRIGGER, kind="ci.failed"))[0]["id"]
-    chat = ScriptedChat(router=[lambda r: steps.pop(0)], worker=(replying(public), WAIT_CI))
+    told = "goal" if how == "spawn" else "Our secret."
+
+    def reply_once_told(request: ChatRequest) -> Say:
+        """Reply in public, once: the worker may have had a turn before it was told."""
+        is_told = any(told in message.text for message in request.messages)
+        has_replied = any(one.name == "reply" for m in request.messages for one in m.calls)
+        return replying(public) if is_told and not has_replied else WAIT_CI
+
+    chat = ScriptedChat(router=[lambda r: steps.pop(0)], worker=[reply_once_told])
     await Agents(hub, chat).go()
     assert await states(hub) == ["held"]
 
