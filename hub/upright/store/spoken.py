@@ -31,6 +31,7 @@ from upright.store.errors import (
     UnknownIdError,
 )
 from upright.store.requests import Asked
+from upright.store.resolve import resolve
 from upright.store.tables import REQUEST
 from upright.store.unit import Unit
 
@@ -40,7 +41,6 @@ _KINDS: Final = {
     Word.DENY: RequestKind.APPROVAL,
     Word.ANSWER: RequestKind.QUESTION,
 }
-_MOST: Final = 5
 _REFUSED: Final = (NotNowError, UnknownIdError, AmbiguousIdError, CoreError)
 
 
@@ -99,15 +99,7 @@ def _settle(u: Unit, draft: Draft, said: Spoken) -> _Settled:
 
 def _named(u: Unit, beginning: str) -> str:
     """Find the one request that begins so; what is private to others is not there."""
-    hidden = privacy.hidden(u.c, u.by)
-    begins = REQUEST.c.id.startswith(beginning, autoescape=True)
-    begun = u.c.scalars(sa.select(REQUEST.c.id).where(begins).order_by(REQUEST.c.id))
-    found = [str(one) for one in begun if one not in hidden]
-    if len(found) > 1:
-        raise AmbiguousIdError(beginning, tuple(found[:_MOST]))
-    if not found:
-        raise UnknownIdError(beginning)
-    return found[0]
+    return resolve(u.c, beginning, privacy.hidden(u.c, u.by)).id
 
 
 def _decide(u: Unit, said: Spoken, asked: Asked) -> SessionId | None:

@@ -86,8 +86,12 @@ async def _fields(request: web.Request) -> list[tuple[str, str]]:
 @web.middleware
 async def private(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Take out of an answer what may not be seen; an error that names it says nothing of it."""
-    with _Veil(request):
+    try:
         response = await handler(request)
+    except Exception as error:
+        if holds(str(error), hidden_of(request)):
+            raise UnknownIdError(request.path) from None
+        raise
     found = hidden_of(request)
     if not found or not isinstance(response, web.Response):
         return response
@@ -100,27 +104,6 @@ async def private(request: web.Request, handler: Handler) -> web.StreamResponse:
     elif holds(body.decode("utf-8", "replace"), found):
         raise UnknownIdError(request.path)
     return response
-
-
-class _Veil:
-    """Lets an error through that names nothing hidden; any other is one of what isn't there."""
-
-    def __init__(self, request: web.Request) -> None:
-        self._request = request
-
-    def __enter__(self) -> None:
-        """Begin; what is hidden is known only once the guard has let somebody in."""
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, error: BaseException | None, _at: object
-    ) -> None:
-        """Look at how it ended.
-
-        Raises:
-            UnknownIdError: in place of an error that names what may not be seen.
-        """
-        if error is not None and holds(str(error), hidden_of(self._request)):
-            raise UnknownIdError(self._request.path)
 
 
 def seen(value: object, hidden: frozenset[str]) -> object:

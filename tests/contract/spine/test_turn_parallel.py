@@ -23,8 +23,10 @@ from fixtures.agents import (
 )
 from fixtures.red_to_green import check
 from fixtures.still_hub import ANN, StillHub, trigger
-from upright.agent.side import SideLimits
+from upright.agent import steps
+from upright.agent.side import SideLimits, Sides
 from upright.agent.turn import AgentLimits
+from upright.core.ids import TriggerId
 from upright.core.strategy import OPERATOR_QUESTION
 from upright.core.transcript import Role
 from upright.core.work import Blocked, WorkState
@@ -159,6 +161,25 @@ async def test_an_answer_that_comes_as_the_turn_rests_asks_the_model_nothing(
     for n, kind in enumerate(("operator.question", "side.answered", "comment.created"), start=1):
         assert f"[{n} of 3]" in batch
         assert f"kind={kind}" in batch
+
+
+@pytest.mark.clause("B9.5")
+async def test_who_looked_before_an_answer_was_stored_asks_the_model_no_second_time(
+    hub: StillHub,
+) -> None:
+    agents, item = await worker(hub, WAIT_CI)
+    question = TriggerId(await ask(hub, agents, item.session))
+    (claim,) = [one for one in await hub.claim() if one.session == item.session]
+    turn = await hub.do(lambda u: steps.begin(u, claim))
+    over = asyncio.Event()
+    sides = Sides(hub.units, agents.chat, SideLimits(), over.set)
+    async with asyncio.TaskGroup() as group:
+        sides.start(group, turn, question)
+        await over.wait()
+        sides.start(group, turn, question)
+    assert await answered(hub)
+    assert [is_beside(request) for request in agents.chat.requests] == [True]
+    assert sides.declined == frozenset()
 
 
 async def waits(hub: StillHub) -> bool:
